@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# From nothing to a trained network: installs what is missing, builds, trains, leaves a run directory.
-# Further words go to `learn train`: apps/quickstart.sh --epochs 3 --data cifar10
+# Trains a network from scratch: installs missing packages, builds, trains, and leaves a run directory.
+# Further arguments are passed to `learn train`: apps/quickstart.sh --epochs 3 --data cifar10
 set -euo pipefail
 here=$PWD
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -37,7 +37,7 @@ void Checkpointer::train_begin(Learner& learn) {
   saved_batch_ = learn.progress().batch_clock;
 }
 
-/// A diverged state must not replace a good one.
+/// Returns whether the training has diverged, because a diverged state must not replace a good one.
 bool Checkpointer::diverged(const Learner& learn) {
   const auto* const guard = learn.find<TerminateOnNan>();
   return guard != nullptr && guard->terminated();

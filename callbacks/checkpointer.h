@@ -45,7 +45,7 @@ class Checkpointer final : public Callback {
   /// gradients are held.
   std::filesystem::path save_last(Learner& learn);
   [[nodiscard]] bool saves_last() const noexcept { return options_.last; }
-  /// Returns the epoch (from 1) of the best value so far, 0 if there is none yet.
+  /// Returns the epoch (from 1) of the best value so far, 0 before the first value.
   [[nodiscard]] std::int64_t best_epoch() const noexcept { return best_epoch_; }
   [[nodiscard]] const Monitor& monitor() const noexcept { return monitor_; }
   [[nodiscard]] std::filesystem::path path(const std::string& file) const {

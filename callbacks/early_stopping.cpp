@@ -28,7 +28,7 @@ void EarlyStopping::train_begin(Learner& learn) {
 }
 
 void EarlyStopping::epoch_end(Learner& learn) {
-  if (learn.progress().epoch_cut) return;  // nothing can be said of it
+  if (learn.progress().epoch_cut) return;  // the epoch is incomplete
   if (monitor_.improves(monitor_.value(learn))) {
     waited_ = 0;
     return;

@@ -31,7 +31,7 @@ void Ema::visit_state(StateVisitor& visitor) {
 Tensor& Ema::average(Learner& learn) { return learn.params().state(kState, true); }
 
 void Ema::attached(Learner& learn) {
-  // It held the average of another learner, or of an earlier fit.
+  // The average belongs to another learner, or to an earlier fit.
   if (!learn.params().states().contains(kState)) begun_ = false;
   (void)average(learn);
 }

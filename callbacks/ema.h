@@ -42,8 +42,8 @@ class Ema final : public Callback {
   [[nodiscard]] bool evaluates() const noexcept { return evaluate_; }
   /// The averaged weights, f32 in the store's flat order.
   [[nodiscard]] static Tensor& average(Learner& learn);
-  /// Swaps the average into the model, or the model's weights back. Does nothing if there is no
-  /// average yet, or if the requested weights are in the model already.
+  /// Swaps the average into the model, or the model's weights back. Does nothing before the average
+  /// exists, or if the requested weights are in the model already.
   void show(Learner& learn);
   void hide(Learner& learn);
 

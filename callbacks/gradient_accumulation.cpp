@@ -15,7 +15,7 @@ namespace {
 
 using kernels::MapProgram;
 
-/// y = program(inputs...)
+/// Computes y = program(inputs...).
 void map_to(Context& ctx, const MapProgram& program, std::span<const Tensor> inputs, Tensor& y) {
   kernels::MapResult result[] = {{y}};
   kernels::map(ctx, program, inputs, result);
@@ -65,7 +65,7 @@ Tensor GradientAccumulation::ratio_to_first(Learner& learn) {
   return filled(ctx, static_cast<double>(samples) / static_cast<double>(reference_));
 }
 
-/// If the first weight is 0, 1 is used instead; the gradients of that batch are 0.
+/// Uses 1 if the first weight is 0, because the gradients of that batch are 0.
 Tensor GradientAccumulation::weighted_ratio(Learner& learn, const Tensor& weight) {
   Context& ctx = learn.context();
   if (window_batches_ == 1) {

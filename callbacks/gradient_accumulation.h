@@ -14,7 +14,7 @@ struct AccumulateEvery {
   std::int64_t samples = 0;  ///< minimum number of samples
 };
 
-/// Adds up the gradients of several batches before each update. The update equals that of one big
+/// Adds up the gradients of several batches before each update. The result is the update of one big
 /// batch of the same samples. Each batch counts by the weight of its loss (`nn::Loss::weight`),
 /// usually its number of samples. This also holds for batches of different sizes, for the rest at
 /// the end of an epoch, and under mixed precision (half gradients are added in f32; one overflow
@@ -42,7 +42,7 @@ class GradientAccumulation final : public Callback {
   std::int64_t window_batches_ = 0;
   std::int64_t window_samples_ = 0;
   std::int64_t reference_ = 0;  // samples in the window's first batch, whose weight is 1
-  // Device counterparts, (1) f32 each, for losses with weights of their own.
+  // Device counterparts, (1) f32 each, for losses that define weights.
   Tensor first_weight_, sum_of_weights_;
 };
 

@@ -1,4 +1,5 @@
-// Registration of the framework's own callbacks by name, along with those of this folder.
+// Registers the callbacks of framework/learner by name, as the other files of this folder do for
+// theirs.
 #include "callbacks/registry.h"
 #include "framework/learner/history/progress.h"
 #include "framework/learner/history/recorder.h"

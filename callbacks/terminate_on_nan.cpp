@@ -30,7 +30,7 @@ void TerminateOnNan::terminate(Learner& learn, const std::string& why) {
   std::string cause;
   try {
     cause = first_non_finite(learn);
-  } catch (const OutOfMemoryError&) {  // there is none left to look, which is not why it ends
+  } catch (const OutOfMemoryError&) {  // no memory for the search, which is not the cause
   }
   why_ = cause.empty() ? why : fmt::format("{} ({})", why, cause);
   log::warn("[terminate_on_nan] {}: training ends. Try a lower learning rate{} {}{}",

@@ -34,7 +34,7 @@ std::vector<std::int64_t> drawn_order(std::int64_t n, std::uint64_t seed, std::u
   return order;
 }
 
-/// A data set of the same kind, with no images.
+/// Returns a data set of the same kind without images.
 Dataset empty_like(const Dataset& from) {
   Dataset out;
   out.name = from.name;
@@ -85,7 +85,7 @@ void check_labels(const Dataset& set) {
   }
 }
 
-/// Checks that samples are u8, f32, or read from a source, and as many as there are targets.
+/// Checks that samples are u8, f32, or read from a source, and match the number of targets.
 void check_samples(const Dataset& set) {
   if ((set.pixels.empty() ? 0 : 1) + (set.features.empty() ? 0 : 1) +
           (set.source == nullptr ? 0 : 1) !=
@@ -132,7 +132,7 @@ void append_sample(Dataset& out, const Dataset& from, std::int64_t i) {
   }
 }
 
-/// Little-endian, whatever the machine.
+/// Appends the value in little-endian order on every machine.
 void append32(std::vector<std::uint8_t>& bytes, std::uint32_t value) {
   for (unsigned shift = 0; shift < 32; shift += 8)
     bytes.push_back(static_cast<std::uint8_t>(value >> shift));
@@ -304,7 +304,7 @@ void check_class_names(const std::vector<std::string>& names, const std::string&
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
     if (name.empty()) fail<DataError>("'{}': a class has no name", where);
-    // Line ends could be shown, but checkpoints keep one name per line.
+    // Line ends could be displayed, but checkpoints store one name per line.
     if (printable(name) != name || name.find_first_of("\n\t") != std::string::npos)
       fail<DataError>(
           "'{}': the class name '{}' contains characters that cannot be displayed: rename it",

@@ -58,7 +58,7 @@ struct Dataset {
   /// Throws as ImageSource::read does.
   [[nodiscard]] std::span<const std::uint8_t> read_image(std::int64_t i,
                                                          std::vector<std::uint8_t>& memory) const;
-  /// Returns image `i` of a set of u8 in its original size, before it was scaled to that of the
+  /// Returns image `i` of a set of u8 in its original size, before it was scaled to the size of the
   /// set, as far as that is known. Throws as ImageSource::whole does.
   [[nodiscard]] Image whole_image(std::int64_t i) const;
   /// Returns sample `i` of a float set.

@@ -13,7 +13,8 @@
 namespace learn::data {
 namespace {
 
-/// Hashes eight bytes at a time. Images are not chosen to collide, and equal hashes are compared.
+/// Hashes eight bytes at a time. The hash need not resist attacks, because images with equal hashes
+/// are compared.
 std::uint64_t hash_of(std::span<const std::uint8_t> bytes) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
   std::uint64_t hash = bytes.size();
@@ -40,8 +41,8 @@ class Index {
     return std::nullopt;
   }
 
-  /// Adds image `i`, or returns an earlier one with its pixels, which stays the only entry, as a
-  /// set may hold one image ten thousand times.
+  /// Adds image `i`, or returns an earlier one with the same pixels, which stays the only entry,
+  /// because a set may hold one image ten thousand times.
   std::int64_t add(std::int64_t i) {
     const std::span<const std::uint8_t> pixels = set_.read_image(i, added_);
     const std::optional<std::int64_t> there = find(pixels);
@@ -71,7 +72,7 @@ std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid) {
   if (!(train.form() == valid.form()) || !train.features.empty()) return pairs;
   // Only the validation images are indexed, which are fewer.
   Index index(valid);
-  std::vector<std::int64_t> same;  // of each, the first of its pixels
+  std::vector<std::int64_t> same;  // for each image, the first one with its pixels
   for (std::int64_t i = 0; i < valid.size(); ++i) same.push_back(index.add(i));
   std::vector<std::int64_t> first_in_train(same.size(), -1);
   std::vector<std::uint8_t> memory;

@@ -1,7 +1,7 @@
-// Time to accuracy: trains a net on CIFAR-10 once per seed, and says how long the training took
-// until it reached the target and what it reached in the end. The recipe is that of cifar10-fast's
-// dawn.py (ResNet-9, batch 512, 24 epochs) as far as `learn train` has it; every part of it is an
-// option, the same as of `learn train`.
+// Time to accuracy: trains a net on CIFAR-10 once per seed, and prints how long the training took
+// to reach the target, and the final accuracy. The recipe follows cifar10-fast's dawn.py (ResNet-9,
+// batch 512, 24 epochs) as far as `learn train` supports it. Every part of it is an option of the
+// same name as in `learn train`.
 #include "apps/bench/program.h"
 #include "apps/bench/race.h"
 
@@ -25,8 +25,8 @@ struct Options {
 };
 
 /// cifar10-fast sums the loss of 512 images at a rate of 0.4 / 512 and adds 5e-4 * 512 times the
-/// weights to the gradient: 0.4 and 5e-4 for the mean. Momentum 0.9 makes ten of each such decay
-/// where ours, decoupled, is applied once: hence 5e-3.
+/// weights to the gradient, which is 0.4 and 5e-4 for the mean. Momentum 0.9 multiplies that decay
+/// by ten, but decoupled decay, as used here, is applied once; hence 5e-3.
 ExperimentOptions dawn_recipe() {
   ExperimentOptions o;
   o.data.data = "cifar10";
@@ -54,7 +54,7 @@ void print_head(const std::string& headline, const Options& options) {
       "| --- | --- | --- | --- | --- | --- |\n");
 }
 
-/// One run. Prints its line, the first one those above the table too.
+/// Trains once and prints the run's line. The first run also prints the lines above the table.
 nlohmann::ordered_json run_once(const Options& options, std::int64_t seed) {
   ExperimentOptions chosen = options.experiment;
   chosen.device.seed = seed;

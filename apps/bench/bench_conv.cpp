@@ -1,5 +1,5 @@
-// Times every distinct convolution of the three nets: milliseconds and GFLOP/s (of the plain
-// definition, so Winograd may pass the machine's peak) of the forward pass and both gradients.
+// Times every distinct convolution of the three nets: milliseconds and GFLOP/s of the forward pass
+// and both gradients. FLOPs follow the plain definition, so Winograd may exceed the machine's peak.
 #include "apps/bench/program.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/tensor/factory.h"
@@ -20,7 +20,7 @@ struct Layer {
   const char* net;
   const char* name;
   std::int64_t c, map, k, window, stride;
-  int count;  // how often the net has it
+  int count;  // number of occurrences in the net
 };
 
 const std::vector<Layer> kLayers = {
@@ -43,7 +43,7 @@ const std::vector<Layer> kLayers = {
     {"resnet18", "l4", 512, 4, 512, 3, 1, 3},
 };
 
-/// The median of several runs that last about a twentieth of a second in all.
+/// Returns the median of several runs that take about a twentieth of a second in total.
 template <class F>
 double milliseconds(F&& run) {
   using Clock = std::chrono::steady_clock;
@@ -106,7 +106,7 @@ Times time_layer(Context& ctx, const Layer& l, const Options& o) {
   return times;
 }
 
-/// Of the plain definition.
+/// Returns the FLOPs of the plain definition.
 double flops_of(const Layer& l, std::int64_t batch) {
   const std::int64_t out = l.map / l.stride;
   return 2.0 * static_cast<double>(batch * out * out * l.k * l.window * l.window * l.c);

@@ -1,5 +1,5 @@
-// Speed of inference: the forward pass of a model in eval mode, as a Predictor runs it. One JSON
-// object on stdout; apps/bench/compare_inference.py runs it beside PyTorch and onnxruntime.
+// Inference speed: the forward pass of a model in eval mode, as a Predictor runs it. Prints one
+// JSON object on stdout; apps/bench/compare_inference.py compares it with PyTorch and onnxruntime.
 #include "apps/bench/program.h"
 #include "apps/experiment/device_section.h"
 #include "framework/inference/predictor.h"

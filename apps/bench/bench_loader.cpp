@@ -1,6 +1,6 @@
-// Times a loader of images that stay in their files, pass by pass, as JSON: images per second,
-// milliseconds to the first batch, and a checksum of all batches, which any number of workers and
-// any cache must give.
+// Times a loader of images that stay in their files. Prints as JSON, for each pass, images per
+// second, milliseconds to the first batch, and a checksum of all batches, which must be the same
+// for any number of workers and any cache.
 #include "apps/bench/program.h"
 #include "data/loading/loader.h"
 #include "data/sets/image_folder.h"

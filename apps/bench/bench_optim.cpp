@@ -1,5 +1,5 @@
-// Times what a training step does to the flat buffers: milliseconds and GB/s of the traffic that
-// the definition needs. The first row, a copy, is what the memory gives.
+// Times a training step's operations on the flat buffers: milliseconds, and GB/s of the traffic
+// that the definition needs. The first row, a copy, shows the memory bandwidth.
 #include "apps/bench/program.h"
 #include "framework/kernels/optim/optim.h"
 #include "framework/kernels/step/gradients.h"
@@ -17,7 +17,8 @@ using namespace learn;
 
 namespace {
 
-/// Seconds of the fastest of 30 runs: the rest shared the memory with something.
+/// Returns the seconds of the fastest of 30 runs, because the others shared the memory with other
+/// processes.
 template <class F>
 double seconds(F&& run) {
   using Clock = std::chrono::steady_clock;
@@ -75,7 +76,7 @@ void time_passes(Context& ctx, std::int64_t n) {
 
 int main(int argc, char** argv) {
   std::int64_t threads = 0;
-  // Darknet's count, about the smallest of the three nets: its buffers already leave most caches.
+  // Darknet's count, about the smallest of the three nets. Its buffers already exceed most caches.
   std::int64_t parameters = 5067776;
   OptionTable options;
   options.group("Options");

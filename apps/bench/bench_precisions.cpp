@@ -1,7 +1,7 @@
-// What half precision costs and saves: trains the same net once per precision and seed, and says
-// how fast, in how much memory, and how well. By default the recipe of fastai's mixed-precision
-// notebook, of all classes; every part of it is an option, the same as of `learn train`. Precisions
-// take turns within a seed, so that a machine that becomes slower does so for all of them.
+// Costs and savings of half precision: trains the same net once per precision and seed, and prints
+// its speed, memory and accuracy. By default it uses the recipe of fastai's mixed-precision
+// notebook, with all classes; every part of it is an option of the same name as in `learn train`.
+// Precisions alternate within a seed, so that a machine that becomes slower affects all of them.
 #include "apps/bench/program.h"
 #include "apps/bench/race.h"
 #include "framework/core/options/suggest.h"
@@ -30,7 +30,7 @@ struct Options {
 ExperimentOptions notebook_recipe() {
   ExperimentOptions o;
   set_options(o.table(), std::ranges::find(presets(), "notebook", &Preset::name)->values);
-  o.data.classes.clear();  // which other data sets need not have
+  o.data.classes.clear();  // which other data sets may lack
   return o;
 }
 

@@ -1,5 +1,6 @@
-// Training speed of a model: the learner's own loop on one synthetic batch. One JSON object on
-// stdout; apps/bench/compare.py runs it for several models, beside PyTorch, and prints a table.
+// Training speed of a model: the learner's own loop on one synthetic batch. Prints one JSON object
+// on stdout; apps/bench/compare.py runs it for several models, compares it with PyTorch, and prints
+// a table.
 #include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
 #include "apps/experiment/device_section.h"

@@ -25,7 +25,7 @@ TORCH_PRECISIONS = {"fp32": ["fp32"], "tf32": ["tf32"], "fp16": ["fp16", "fp16-a
 
 
 class Bench:
-    """Runs both programs and keeps what they say."""
+    """Runs both programs and keeps their output."""
 
     def __init__(self, options):
         self.options, self.runs = options, []
@@ -35,12 +35,12 @@ class Bench:
         if options.threads:
             self.common += ["--threads", options.threads]
         avx512 = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
-        # Debian's OpenBLAS does not find the CPU's real kernel set by itself.
+        # Debian's OpenBLAS does not detect the CPU's actual kernel set.
         self.environment = {"OPENBLAS_CORETYPE": "SkylakeX"} if avx512 and options.device == "cpu" else {}
         self.torch = self.find_torch()
 
     def find_torch(self):
-        """Its version, or None if it is missing or cannot use the device."""
+        """Returns PyTorch's version, or None if it is missing or cannot use the device."""
         test = "import torch; assert torch.cuda.is_available(); " if self.options.device == "cuda" else "import torch; "
         try:
             found = subprocess.run([self.options.python, "-c", test + "print(torch.__version__)"], capture_output=True,
@@ -76,7 +76,7 @@ class Bench:
         return self.run([self.options.python, HERE / "torch_step.py"], **words) if self.torch else {}
 
     def rounds(self, *measurements):
-        """Each measurement once per round, in turns; the median run of each."""
+        """Runs each measurement once per round, alternating; returns the median run of each."""
         taken = [[] for _ in measurements]
         for _ in range(self.options.rounds):
             for runs, measurement in zip(taken, measurements):

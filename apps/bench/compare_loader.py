@@ -86,7 +86,7 @@ def set_size(pid):
 
 
 def run(command):
-    """What it printed, with "memory_mib"."""
+    """Returns the program's output, with "memory_mib" added."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     largest = 0
 

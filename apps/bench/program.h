@@ -12,8 +12,8 @@
 
 namespace learn::bench {
 
-/// What main of a bench program does: sets the options, or prints the help, and calls `body`.
-/// Returns body's exit status, or that of the error that was thrown, which is printed.
+/// Runs the main function of a benchmark: sets the options, or prints the help, and calls `body`.
+/// Returns body's exit status, or after printing an error, that error's exit status.
 inline int run_program(int argc,
                        char** argv,
                        const std::string& name,

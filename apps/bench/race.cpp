@@ -10,14 +10,14 @@
 namespace learn::bench {
 namespace {
 
-/// The training passes' own time: validation is left out, plans and graphs that are made on the way
-/// are not. The loop has waited for the device when a pass is over.
+/// Measures the time of the training passes, without validation but with the plans and graphs made
+/// on the way. The loop has waited for the device by the end of a pass.
 class RaceClock final : public Callback {
  public:
   RaceClock(Race& race, double target) : race_(race), target_(target) {}
   [[nodiscard]] std::string_view name() const override { return "race_clock"; }
   void train_begin(Learner&) override { mark_ = Clock::now(); }
-  /// In each batch, as the last may never come.
+  /// Records in each batch, because the training may end at any of them.
   void batch_end(Learner& learn) override {
     if (!learn.progress().training) return;
     race_.kept_bytes = static_cast<std::int64_t>(learn.context().persistent().stats().used);
@@ -52,7 +52,7 @@ Race race(const ExperimentOptions& options, double target) {
   try {
     experiment.fit();
   } catch (const DivergedError& e) {
-    log::warn("{}", e.what());  // a result as well, with what was done before
+    log::warn("{}", e.what());  // a result as well, with the values so far
     return race;
   }
   const auto done = static_cast<std::int64_t>(race.accuracy.size());

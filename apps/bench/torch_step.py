@@ -64,7 +64,7 @@ class Step:
             torch.cuda.synchronize()
 
     def stretch(self, steps):
-        """Seconds of a step until all is done, until it is enqueued, and of CPU time (of all threads)."""
+        """Returns the seconds of a step until it is complete and until it is enqueued, and of CPU time (all threads)."""
         self.wait()
         begin, cpu = time.perf_counter(), time.process_time()
         for _ in range(steps):

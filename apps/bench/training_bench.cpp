@@ -33,7 +33,7 @@ void wait_for(Context& ctx) {
     if (ctx.device().is_cuda()) ctx.cuda().synchronize();
 }
 
-/// The same random batch again and again, in a pass that does not end: as a loader makes it on its
+/// Repeats the same random batch in an endless pass. The batch is as a loader makes it on its
 /// device, padded or not.
 class OneBatch final : public BatchSource {
  public:
@@ -64,9 +64,10 @@ class OneBatch final : public BatchSource {
   Batch batch_;
 };
 
-/// Ends the training when it has measured. A stretch is a number of steps that begins and ends with
-/// an idle device: the warm-up, one that shows how long a step takes, several short ones for the
-/// host's time (a long one fills the device's queue, and the host waits for it), and the windows.
+/// Ends the training when all measurements are done. A stretch is a number of steps that starts and
+/// ends with an idle device. The stretches are the warm-up, one that estimates the duration of a
+/// step, several short ones for the host's time (in a long one the device's queue fills up and the
+/// host waits), and the windows.
 class Stopwatch final : public Callback {
  public:
   Stopwatch(const StepOptions& options, StepFigures& figures)
@@ -122,14 +123,14 @@ class Stopwatch final : public Callback {
   StepFigures& figures_;
   std::int64_t stretch_ = 0;
   std::int64_t left_;
-  std::int64_t steps_ = 0;  // of the running stretch
+  std::int64_t steps_ = 0;  // of the current stretch
   double trial_ = 0;
   double begin_ = 0;
   double cpu_begin_ = 0;
   std::vector<double> host_cpu_, host_wall_;
 };
 
-/// Mean times of the phases, where the host does the work itself.
+/// Measures the mean times of the phases, where the host does the work itself.
 class PhaseClock final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "phase_clock"; }
@@ -190,7 +191,7 @@ StepFigures measure_steps(const StepOptions& options) {
   }
   figures.threads = ctx.threads().threads();
   figures.persistent = ctx.persistent().stats().peak;
-  // A graph has its own.
+  // A graph has separate memory.
   figures.activations = graph != nullptr ? graph->counts().memory : ctx.step().stats().peak;
   figures.device_bytes = ctx.device_bytes_used() - before;
   if (phases != nullptr) figures.phases = phases->mean();

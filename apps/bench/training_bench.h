@@ -8,20 +8,20 @@ namespace learn::bench {
 
 struct StepOptions {
   std::string model = "resnet9";
-  std::int64_t width = 0;  ///< 0: the model's own
+  std::int64_t width = 0;  ///< 0: the model's default
   std::int64_t batch = 64;
-  std::string precision = "fp32";  ///< as learn train --precision
+  std::string precision = "fp32";  ///< as in learn train --precision
   std::string device = "cpu";
-  bool winograd = true;      ///< convolutions may use it
-  bool graph = false;        ///< the step as one CUDA graph
-  bool tune = true;          ///< CUDA: time cuDNN's candidates instead of trusting its guess
+  bool winograd = true;      ///< allow it for convolutions
+  bool graph = false;        ///< run the step as one CUDA graph
+  bool tune = true;          ///< CUDA: time cuDNN's candidates instead of trusting its heuristic
   std::int64_t threads = 0;  ///< 0: physical cores
   std::int64_t warm_up = 20;
   std::int64_t windows = 5;
-  double seconds = 2.5;  ///< of all windows together
+  double seconds = 2.5;  ///< for all windows together
 };
 
-/// Phases of a step on the CPU, in seconds: a device works while the host is elsewhere.
+/// Phases of a step on the CPU, in seconds. Not measured on a device, which works asynchronously.
 struct Phases {
   double forward = 0;
   double backward = 0;
@@ -29,23 +29,22 @@ struct Phases {
 };
 
 struct StepFigures {
-  std::vector<double> step;  ///< mean seconds of a step, window by window
-  std::int64_t steps = 0;    ///< that all windows had
-  double host_cpu = 0;       ///< seconds of CPU time the training thread needs for a step
-  double host_wall = 0;      ///< seconds until a step is enqueued, where no queue is full
-  std::size_t operations =
-      0;  ///< kernels, copies and fills of a step in its graph; 0: there was none
+  std::vector<double> step;      ///< mean seconds of a step in each window
+  std::int64_t steps = 0;        ///< in all windows together
+  double host_cpu = 0;           ///< seconds of CPU time per step in the training thread
+  double host_wall = 0;          ///< seconds to enqueue a step while no queue is full
+  std::size_t operations = 0;    ///< kernels, copies and fills of a step in its graph; 0: no graph
   std::size_t persistent = 0;    ///< bytes of parameters, state, data, workspaces
-  std::size_t activations = 0;   ///< most bytes of one step
-  std::size_t device_bytes = 0;  ///< of the device's memory, beyond what an idle context has
+  std::size_t activations = 0;   ///< maximum bytes of one step
+  std::size_t device_bytes = 0;  ///< of device memory, beyond an idle context
   int threads = 0;
   Phases phases;
 };
 
-/// Measures training steps of the learner's own loop: forward and backward pass, SGD with momentum
-/// and what mixed precision adds, on one random batch that stays where it is. After the warm-up
-/// come the windows, each as many steps as its share of `seconds`, with the device idle at both
-/// ends. Throws UsageError, DeviceError, and Error if the step cannot be a graph.
+/// Measures training steps of the learner's own loop: forward and backward pass, SGD with momentum,
+/// and the additions of mixed precision, on one random batch that stays in place. After the
+/// warm-up, each window has as many steps as fit its share of `seconds`, with the device idle at
+/// both ends. Throws UsageError, DeviceError, and Error if the step cannot be captured in a graph.
 [[nodiscard]] StepFigures measure_steps(const StepOptions& options);
 
 }  // namespace learn::bench

@@ -1,4 +1,4 @@
-// A loop of one's own under autocast, without a Learner: torch.amp's, line by line.
+// A custom loop under autocast, without a Learner: torch.amp's, line by line.
 #include "apps/examples/quadrants.h"
 #include "framework/amp/grad_scaler.h"
 #include "framework/autograd/autocast.h"
@@ -28,7 +28,7 @@ int main() {
       const Var pred = (*model.module)(tape.input(batch.x));
       const Var loss = ops::softmax_cross_entropy(pred, batch.y, 0);
       tape.backward(scaler.scale(loss));
-      scaler.unscale(*optimizer);  // only to clip: step does it, too
+      scaler.unscale(*optimizer);  // only to clip: step would unscale, too
       Tensor norm = ctx.empty({1}, DType::f32);
       optim::clip_gradient_norm(*model.params, 1, norm, optimizer->control());
       scaler.step(*optimizer);

@@ -1,4 +1,4 @@
-// A first model of one's own: y from x, learnt from points of which some are far off.
+// A first custom model: learns y from x, from points of which some are outliers.
 #include "framework/learn.h"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ data::Dataset points(int count, unsigned seed) {
   return data::from_arrays(std::move(out));
 }
 
-// The model: two layers whose weights it declares, and what is done with a batch.
+// The model: two layers whose weights it declares, and the computation for a batch.
 class Curve final : public nn::Module {
  public:
   explicit Curve(const nn::Scope& scope)
@@ -35,7 +35,7 @@ class Curve final : public nn::Module {
   nn::Linear hidden_, out_;
 };
 
-// The loss: the mean distance |pred - y|, to which an outlier is one point and not its square.
+// The loss: the mean distance |pred - y|, in which the distance of an outlier is not squared.
 Var distance(const Var& pred, const Tensor& target) {
   return ops::mean(ops::abs(pred - pred.tape().input(target)));
 }

@@ -1,4 +1,4 @@
-// A loop of one's own with a half model and f32 masters, without a Learner: apex's FP16_Optimizer.
+// A custom loop with a half model and f32 masters, without a Learner: apex's FP16_Optimizer.
 #include "apps/examples/quadrants.h"
 #include "framework/amp/half_optimizer.h"
 #include "framework/autograd/ops.h"

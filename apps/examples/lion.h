@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-/// An optimizer of one's own, from what the framework has: one `map` over the flat buffers.
+/// A custom optimizer built from the framework's parts: one `map` over the flat buffers.
 namespace examples {
 
 struct LionOptions {
@@ -36,7 +36,7 @@ class Lion final : public learn::optim::Optimizer {
               const learn::kernels::OptimTensors& t) override {
     using learn::GroupHypers, learn::StepControl, learn::Tensor, learn::kernels::MapResult;
     const Tensor mean = mean_.range(segment.begin, segment.count);
-    // What changes from step to step stays on the device, so that a step may be captured.
+    // Values that change from step to step stay on the device, so that a step can be captured.
     const Tensor inputs[] = {t.weight,
                              t.grad,
                              mean,
@@ -59,7 +59,7 @@ class Lion final : public learn::optim::Optimizer {
     const Expr g = t.decoupled_decay ? gradient : gradient + decay * w;
     const Expr kept = t.decoupled_decay ? w * (1 - lr * decay) : w;
     const Expr moved = kept - lr * sign(beta1 * m + (1 - beta1) * g);
-    const Expr skipped = arg(8);  // a gradient is not finite: nothing changes
+    const Expr skipped = arg(8);  // a gradient is not finite: change nothing
     std::vector<Expr> outputs{select(skipped, w, moved),
                               select(skipped, m, beta2 * m + (1 - beta2) * g)};
     if (t.half.defined()) outputs.push_back(outputs[0]);  // the copy that the model computes with

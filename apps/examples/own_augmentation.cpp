@@ -1,5 +1,5 @@
-// An augmentation of one's own, on images of one's own: a model that has seen bright bars on dark
-// ground alone knows dark bars on bright ground, as half of the images were turned to negatives.
+// A custom augmentation on in-memory images. The model sees only bright bars on a dark ground, and
+// learns dark bars on a bright ground because half of the images are turned into negatives.
 #include "data/loading/loaders.h"
 #include "framework/learner/learner.h"
 #include "models/registry.h"
@@ -8,7 +8,8 @@
 
 using namespace learn;
 
-/// 16x16 images of a bar that lies or stands, its place in the order of the images.
+/// Makes 16x16 images of a horizontal or vertical bar, whose position follows from the image's
+/// index.
 data::Dataset bars(std::uint8_t ground, std::uint8_t bar, int count) {
   data::Dataset out{
       .name = "bars", .synthetic = true, .height = 16, .width = 16, .classes = {"lies", "stands"}};

@@ -1,4 +1,4 @@
-// A callback of one's own, and a training that uses it: a warning when the gradient's norm jumps.
+// A custom callback, and a training that uses it: a warning when the gradient's norm jumps.
 #include "callbacks/precision/mixed_precision.h"
 #include "data/loading/loaders.h"
 #include "framework/learner/learner.h"

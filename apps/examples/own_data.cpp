@@ -1,5 +1,5 @@
-// Data of one's own that are in no file and no array: a source that makes each batch when it is
-// asked for it. Is the mean of four numbers above one half?
+// Custom data that are in neither a file nor an array: a source that makes each batch on demand. Is
+// the mean of four numbers above one half?
 #include "framework/core/random.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/layers.h"
@@ -25,7 +25,7 @@ class Numbers final : public BatchSource {
     std::vector<float> x;
     std::vector<std::int64_t> y;
     for (std::int64_t i = 0; i < kSize; ++i, ++next_) {
-      // A function of its number: the same samples in each run, and new ones in each epoch.
+      // A function of its number, so each run has the same samples, and each epoch new ones.
       const auto draw = random4(seed_, RandomPurpose::test, 0, static_cast<std::uint64_t>(next_));
       float sum = 0;
       for (const std::uint32_t word : draw.v) sum += x.emplace_back(uniform01(word));

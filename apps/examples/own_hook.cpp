@@ -1,4 +1,4 @@
-// A hook of one's own: what each module gives, and where the largest gradient is.
+// A custom hook: prints the output of each module, and the location of the largest gradient.
 #include "data/loading/loaders.h"
 #include "framework/autograd/tape.h"
 #include "framework/learner/learner.h"

@@ -1,5 +1,5 @@
-// A loss of one's own, made of operations: the pinball loss, by which a model learns a bound that
-// nine of ten values stay below, instead of their mean.
+// A custom loss made of operations: the pinball loss, with which a model learns a bound above nine
+// of ten values instead of their mean.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
 #include "framework/autograd/ops.h"

@@ -1,4 +1,4 @@
-// A metric of one's own that is no mean over samples: R squared, the share of the targets' variance
+// A custom metric that is not a mean over samples: R squared, the share of the targets' variance
 // that a model explains.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
@@ -13,7 +13,8 @@
 
 using namespace learn;
 
-/// Adds up a pass over the validation data, batch by batch; each pass begins with a fresh copy.
+/// Accumulates over a pass of the validation data, batch by batch. Each pass starts with a new
+/// copy.
 struct RSquared {
   double count = 0, sum = 0, squares = 0, errors = 0;
 

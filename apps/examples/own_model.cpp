@@ -1,4 +1,4 @@
-// A model of one's own, trained on arrays of one's own: which of three spirals is a point on?
+// A custom model, trained on in-memory arrays: which of three spirals is a point on?
 #include "data/loading/loader.h"
 #include "data/sets/arrays.h"
 #include "framework/autograd/ops.h"
@@ -29,7 +29,7 @@ class SpiralNet final : public nn::Module {
   nn::Linear first_, second_, last_;
 };
 
-/// Points (x, y) along three arms, a little beside them.
+/// Returns points (x, y) near three spiral arms.
 data::Dataset spirals(int points, std::uint64_t seed) {
   data::Arrays out{.sample = {2}};
   for (int i = 0; i < points; ++i) {

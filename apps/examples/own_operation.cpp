@@ -1,5 +1,5 @@
-// An operation of one's own: an activation that the framework does not have, written as an
-// expression. Its gradient is derived from that, and checked here; it runs on every device.
+// A custom operation: an activation that the framework does not have, written as an expression. Its
+// gradient is derived from the expression and checked here. It runs on every device.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
 #include "framework/autograd/gradcheck.h"
@@ -29,7 +29,7 @@ class Net final : public nn::Module {
   nn::Linear hidden_, out_;
 };
 
-/// A grid of points, and whether they are inside of a circle.
+/// A grid of points, labelled by whether they are inside a circle.
 data::Dataset circle(int side) {
   data::Arrays out{.sample = {2}};
   for (int i = 0; i < side * side; ++i) {

@@ -1,5 +1,5 @@
-// An optimizer of one's own, Lion, trains in mixed precision on whatever device there is: is a
-// point in an even or in an odd quadrant?
+// A custom optimizer, Lion, trains in mixed precision on any device: is a point in an even or an
+// odd quadrant?
 #include "apps/examples/lion.h"
 #include "apps/examples/quadrants.h"
 #include "callbacks/precision/mixed_precision.h"

@@ -1,5 +1,5 @@
-// A schedule of one's own: a rise over the first tenth of the training, then down as one over the
-// square root, which Transformers are trained by.
+// A custom schedule: a rise over the first tenth of the training, then a decay with the inverse
+// square root, as used for Transformers.
 #include "data/loading/loaders.h"
 #include "data/sets/arrays.h"
 #include "framework/learner/history/recorder.h"

@@ -5,7 +5,7 @@
 #include "framework/nn/layers.h"
 #include "framework/nn/model.h"
 
-/// What the loops without a Learner train: is a point in an even or in an odd quadrant?
+/// The task of the loops without a Learner: is a point in an even or an odd quadrant?
 namespace examples {
 
 inline learn::data::Dataset points(int count) {

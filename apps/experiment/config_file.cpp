@@ -22,13 +22,13 @@ std::string line_of(const std::string& source, unsigned line) {
 
 constexpr std::string_view kDefaultMark = "# default";
 
-/// Whether the value on this line was a default when the file was written.
+/// Returns whether the value on this line was a default when the file was written.
 bool is_marked(const std::string& source, unsigned line) {
   return line_of(source, line).ends_with(kDefaultMark);
 }
 
-/// The message, the place, and the line with a mark under its `width` characters, as compilers do;
-/// of a long line the part around the place.
+/// Fails with the message, the place, and the line with a mark under its `width` characters, as
+/// compilers do. Shows only the part of a long line around the place.
 [[noreturn]] void fail_at(const ConfigFile& file,
                           unsigned line,
                           unsigned column,
@@ -68,7 +68,7 @@ std::string number_text(const toml::node& node) {
   return {};
 }
 
-/// The value as the command line would give it, or nothing if its type does not fit.
+/// Returns the value as the command line would give it, or nothing if its type does not fit.
 std::optional<std::string> text_of(const toml::node& node, const Option& option) {
   switch (option.kind) {
     case OptionKind::flag:
@@ -141,8 +141,8 @@ void add_entry(ConfigFile& file,
   file.entries.push_back({name, *text, at.line, at.column, is_marked(file.source, at.line)});
 }
 
-/// The place behind the string that begins at `at`: in three quotes or one, of either kind. One
-/// that never ends does so at the end of its line or of the text.
+/// Returns the position after the string that starts at `at`, which has one or three quotes of
+/// either kind. An unterminated string ends at the end of its line or of the text.
 std::size_t end_of_string(std::string_view source, std::size_t at) {
   const char quote = source[at];
   const bool escapes = quote == '"';
@@ -154,7 +154,7 @@ std::size_t end_of_string(std::string_view source, std::size_t at) {
     } else if (!block && (c == quote || c == '\n')) {
       return at + 1;
     } else if (block && source.substr(at, 3) == std::string(3, quote)) {
-      // Up to two quotes that belong to the text may stand before the three that end it.
+      // Up to two quotes that belong to the text may precede the three that end it.
       for (at += 3; at < source.size() && source[at] == quote;) ++at;
       return at;
     }
@@ -162,8 +162,8 @@ std::size_t end_of_string(std::string_view source, std::size_t at) {
   return source.size();
 }
 
-/// Each part of a dotted key is a table in a table for toml++, which walks through them by
-/// recursion: a long one would overflow the stack. It limits the depth of values itself.
+/// Rejects long dotted keys. toml++ makes each part a nested table and visits these recursively, so
+/// a long key would overflow the stack. It limits the depth of values itself.
 void refuse_deep_keys(const ConfigFile& file) {
   constexpr int kMaxDots = 8;
   const std::string_view source = file.source;
@@ -202,7 +202,7 @@ toml::table parse_toml(const ConfigFile& file) {
   }
 }
 
-/// The value as the command line would give it, whatever it is.
+/// Returns a value of any type as the command line would give it.
 std::string shown(const toml::node& node) {
   if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
   if (const auto* text = node.as_string()) return text->get();
@@ -279,7 +279,7 @@ void set_options(const OptionTable& table, const ConfigFile& config) {
     }
   };
   for (const ConfigEntry& entry : config.entries) set(entry);
-  // Only now is it known what the defaults of the file's other values are.
+  // The defaults of the file's other values are known only now.
   for (const ConfigEntry& entry : config.entries) {
     const Option& option = *table.find(entry.name);
     if (!entry.by_default || !option.by_default) continue;

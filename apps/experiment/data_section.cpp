@@ -49,7 +49,7 @@ void DataSection::declare(OptionTable& t) {
     (void)data::dataset_spec(text);
     data = text;
   };
-  // Whether they are those it was begun with is seen from the data themselves.
+  // Resuming compares the data themselves with the run's.
   set.may_change = true;
   declare_data_dir(t, data_dir).may_change = true;
   t.list("classes",
@@ -159,7 +159,7 @@ data::DataPair DataSection::load(std::int64_t seed,
     const bool by_path = data::lies_at_path(spec);
     for (auto& [key, value] : spec.options)
       if (by_path && key == "path") value = found_at.string();
-    // The archive of a published set is looked for in its folder.
+    // A published set is given by the folder that holds its archive.
     if (!by_path)
       directory = std::filesystem::is_directory(found_at) ? found_at : found_at.parent_path();
   }

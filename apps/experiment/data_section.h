@@ -14,7 +14,7 @@
 
 namespace learn {
 
-/// What an experiment trains on.
+/// The data of an experiment.
 struct DataSection {
   std::string data = "auto";  ///< as `data::dataset_spec` reads it
   std::string data_dir;
@@ -28,10 +28,10 @@ struct DataSection {
   bool drop_last = false;
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
-  /// Where the data lie if `data` leads nowhere from the present folder; not an option, but what a
-  /// checkpoint knows, see `saved_data`. Empty: `data` holds.
+  /// Location of the data if `data` does not exist relative to the current folder. Not an option:
+  /// it comes from a checkpoint, see `saved_data`. Empty: `data` applies.
   std::filesystem::path found_at;
-  /// Not an option either: whether validation images are looked at.
+  /// Whether validation images are used. Not an option.
   bool validates = true;
 
   void declare(OptionTable& table);
@@ -39,37 +39,37 @@ struct DataSection {
   void check() const;
   /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
-  /// For commands that never look at validation images: one is loaded, and no more where that
-  /// saves time.
+  /// Loads only one validation image, where that saves time. For commands that never use validation
+  /// images.
   void leave_out_validation();
-  /// The folder or archive that the data are read from; empty if they are not there, nothing if
-  /// they are computed.
+  /// Returns the folder or archive that the data are read from; empty if it does not exist, nothing
+  /// if the data are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
   /// Returns `place()` as a list, for `check_result_path`.
   [[nodiscard]] std::vector<std::filesystem::path> sources() const;
-  /// Loads the data. Throws as `data::load`.
+  /// Loads the data. Throws as `data::load` does.
   [[nodiscard]] data::DataPair load(std::int64_t seed,
                                     std::int64_t threads,
                                     data::DataProgress progress = {}) const;
-  /// What to measure a finished model on that knows these classes: see `DataOptions::evaluation`.
-  /// `valid_limit` holds.
+  /// Loads the data for evaluating a trained model with these classes, see
+  /// `DataOptions::evaluation`. `valid_limit` applies.
   [[nodiscard]] data::Dataset load_for_evaluation(data::ImageSize input,
                                                   const std::vector<std::string>& known_classes,
                                                   std::int64_t threads,
                                                   data::DataProgress progress = {}) const;
-  /// The normalisation that was asked for; nothing for auto, which is left to `data::Loaders`.
+  /// Returns the requested normalisation; nothing for auto, which `data::Loaders` handles.
   [[nodiscard]] std::optional<data::Normalization> normalization(const data::Dataset& train) const;
   /// Warns of options that have no effect on a set whose batches are made on a GPU.
   void warn_on_device() const;
-  /// How batches are prepared.
+  /// Returns the options for preparing batches.
   [[nodiscard]] data::LoaderOptions loader_options() const;
 };
 
-/// `--data-dir` of commands that look for data sets.
+/// Declares `--data-dir`, for commands that use data sets.
 Option& declare_data_dir(OptionTable& table, std::string& field);
 
-/// "R:G:B:R:G:B", means and standard deviations of values in [0,1], or as many for other channels.
-/// Throws UsageError.
+/// Parses "R:G:B:R:G:B", means and standard deviations of values in [0,1], or as many for other
+/// channels. Throws UsageError.
 [[nodiscard]] data::Normalization parse_normalization(const std::string& text);
 
 }  // namespace learn

@@ -8,7 +8,7 @@
 namespace learn {
 namespace {
 
-/// Warns of what only a GPU does.
+/// Warns of options that have an effect only on a GPU.
 void warn_on_cpu(const DeviceSection& o, bool tf32) {
   if (tf32) log::warn("[device] --precision tf32 is fp32 on the CPU");
   const CudaOptions usual;

@@ -10,25 +10,26 @@ namespace learn {
 
 class Learner;
 
-/// Where an experiment computes, and with what.
+/// The device of an experiment, and its settings.
 struct DeviceSection {
   std::string device = "auto";
   bool cuda_graph = false;
   bool winograd = true;
-  CudaOptions cuda;  ///< but for `tf32`, which the precision says
+  CudaOptions cuda;  ///< except `tf32`, which the precision sets
   std::int64_t threads = 0;
   std::int64_t seed = 42;
 
   void declare(OptionTable& table);
-  /// Of the context to train with. Throws DeviceError; warns of what has no effect on that device.
+  /// Returns the options of the training's context. Throws DeviceError; warns of options that have
+  /// no effect on that device.
   [[nodiscard]] ContextOptions context_options(bool tf32 = false) const;
-  /// CUDA graph.
+  /// Adds the CUDA graph callback if enabled.
   void add_callbacks(Learner& learn) const;
 };
 
-/// `--threads`, for all that computes.
+/// Declares `--threads`, for every command that computes.
 void declare_threads(OptionTable& table, std::int64_t& threads);
-/// `--winograd`, for all that convolves.
+/// Declares `--winograd`, for every command that runs convolutions.
 void declare_winograd(OptionTable& table, bool& winograd);
 /// Declares the options of CUDA's libraries.
 void declare_cuda_options(OptionTable& table, CudaOptions& options);

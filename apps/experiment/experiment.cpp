@@ -14,7 +14,7 @@
 namespace learn {
 namespace {
 
-/// What decides the last bits of the results.
+/// Returns the hardware that determines the last bits of the results.
 std::string computed_on(Device device) {
   if (device.is_cpu()) return fmt::format("a CPU's {}", name_of(cpu::simd::isa()));
   return cuda_report().devices.at(static_cast<std::size_t>(device.index)).name;
@@ -98,7 +98,7 @@ Metadata Experiment::metadata(const std::string& config) const {
                  out);
   if (const auto place = options_.data.place()) {
     const std::string path = std::filesystem::absolute(*place).lexically_normal().string();
-    if (is_utf8(path)) out["learn.data_path"] = path;  // else it is found by its option
+    if (is_utf8(path)) out["learn.data_path"] = path;  // otherwise the option finds the data
   }
   return out;
 }

@@ -11,9 +11,9 @@
 
 namespace learn {
 
-/// The objects behind a set of options, made through the registries: context, data, loaders, model,
-/// learner with the callbacks that change the training. Callbacks that report are the caller's, see
-/// reporting.h.
+/// The objects for a set of options, made through the registries: context, data, loaders, model,
+/// and the learner with the callbacks that change the training. The caller adds callbacks that
+/// report, see reporting.h.
 ///
 ///   ExperimentOptions options;
 ///   options.model.model = "resnet9:width=32";
@@ -21,9 +21,9 @@ namespace learn {
 ///   experiment.fit();
 class Experiment {
  public:
-  /// `max_batches` limits each pass, for trial runs; 0: no limit. Throws UsageError for names and
-  /// values that do not exist or do not fit, pretrained weights that the precision cannot hold
-  /// among them, DataError, DeviceError, CheckpointError.
+  /// `max_batches` limits each pass, for trial runs; 0: no limit. Throws UsageError for unknown
+  /// names and for values that do not exist or do not fit, including pretrained weights that the
+  /// precision cannot hold; DataError, DeviceError, CheckpointError.
   explicit Experiment(ExperimentOptions options, std::int64_t max_batches = 0);
 
   [[nodiscard]] Context& context() noexcept { return ctx_; }
@@ -32,12 +32,13 @@ class Experiment {
   [[nodiscard]] Learner& learner() noexcept { return *learner_; }
   [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
-  /// Trains as the options say: epochs, rates, schedule, rollbacks. Those need the Checkpointer of
-  /// `add_reporting`: UsageError without it.
+  /// Trains as the options define: epochs, rates, schedule, rollbacks. Rollbacks need the
+  /// Checkpointer of `add_reporting`; throws UsageError without it.
   void fit();
-  /// What a checkpoint must say of the experiment, so that it can be used without it.
+  /// Returns the metadata that make a checkpoint usable without the experiment.
   [[nodiscard]] Metadata metadata(const std::string& config) const;
-  /// "small (0.42 M params) · synthetic10 10000/2000 (synthetic) · cpu 2 threads · fp32 · ...".
+  /// Returns "small (0.42 M params) · synthetic10 10000/2000 (synthetic) · cpu 2 threads · fp32 ·
+  /// ...".
   [[nodiscard]] std::string headline();
 
  private:
@@ -47,12 +48,12 @@ class Experiment {
   std::optional<Learner> learner_;
 };
 
-/// The data of an experiment as its training would see them, loaded to look at images: batches are
-/// of one. Throws as `Experiment` for data.
+/// Loads the data of an experiment as its training would use them, for looking at images; batches
+/// hold one image. Throws as `Experiment` does for data.
 [[nodiscard]] std::unique_ptr<data::Loaders> loaders_to_look_at(Context& ctx,
                                                                 const ExperimentOptions& options);
 
-/// " · ", or " - " where the terminal shows ASCII only.
+/// Returns " · ", or " - " if the terminal shows only ASCII.
 [[nodiscard]] std::string separator();
 
 }  // namespace learn

@@ -5,22 +5,22 @@
 
 namespace learn {
 
-/// How many images of a data set are used: a count, or a share of all of them.
+/// Limit on the images used from a data set: a count, or a share of all of them.
 class ImageLimit {
  public:
-  /// All images.
+  /// Uses all images.
   ImageLimit() = default;
   explicit ImageLimit(std::int64_t count);
-  /// "1500", or a share in (0, 1] with a decimal point: "0.1". Throws UsageError.
+  /// Parses "1500", or a share in (0, 1] with a decimal point: "0.1". Throws UsageError.
   explicit ImageLimit(const std::string& text);
 
-  /// As it was written.
+  /// Returns the text as it was written.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  /// Null for a share.
+  /// Returns null for a share.
   [[nodiscard]] const std::int64_t* count() const noexcept {
     return std::get_if<std::int64_t>(&value_);
   }
-  /// Null for a count.
+  /// Returns null for a count.
   [[nodiscard]] const double* share() const noexcept { return std::get_if<double>(&value_); }
 
  private:

@@ -14,7 +14,7 @@ namespace data {
 class Loaders;
 }
 
-/// What an experiment trains, and which part of it.
+/// The model of an experiment, and the part of it that is trained.
 struct ModelSection {
   std::string model = "small";  ///< a spec of the registry
   std::int64_t width = 0;
@@ -29,12 +29,12 @@ struct ModelSection {
   void check() const;
   /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
-  /// The model with all that is said of it: "resnet9:width=16". Throws UsageError.
+  /// Returns the model with all its options: "resnet9:width=16". Throws UsageError.
   [[nodiscard]] Spec spec() const;
   [[nodiscard]] nn::Model make(const models::Task& task) const;
-  /// Loads the pretrained weights, makes the layer groups and freezes what is not trained.
-  /// `grouped`: groups are needed even if nothing is frozen. `out`: the folder of all runs, where
-  /// `pretrained` may be one. Throws UsageError, CheckpointError.
+  /// Loads the pretrained weights, makes the layer groups and freezes the parts that are not
+  /// trained. `grouped`: make groups even if nothing is frozen. `out`: the folder of all runs, one
+  /// of which `pretrained` may name. Throws UsageError, CheckpointError.
   void prepare(Learner& learn,
                const data::Loaders& data,
                bool grouped,

@@ -12,7 +12,7 @@
 
 namespace learn {
 
-/// All that an experiment can be told, with the defaults. Each section declares its options once;
+/// All options of an experiment, with their defaults. Each section declares its options once;
 /// command lines, configuration files and programs set them by the same names.
 struct ExperimentOptions {
   DataSection data;
@@ -22,27 +22,31 @@ struct ExperimentOptions {
   DeviceSection device;
   RunSection run;
 
-  /// The options by name, bound to this object, which must outlive the table and stay where it is.
+  /// Returns the options by name, bound to this object, which must outlive the table and must not
+  /// move.
   [[nodiscard]] OptionTable table();
-  /// Options that make no sense together are refused, so that none is ignored: UsageError.
+  /// Throws UsageError for options that contradict each other, so that no option is silently
+  /// ignored.
   void check() const;
-  /// Sets the defaults that depend on the data: what a configuration then says is all that holds.
+  /// Sets the defaults that depend on the data, so that a saved configuration is complete.
   void know(const data::Dataset& train);
-  /// Unsets values of a file, a preset or a saved run that have no effect beside the options that
-  /// are `given`, so that no option is refused that nobody typed. The log says which.
+  /// Unsets values of a file, a preset or a saved run that have no effect together with the options
+  /// that are `given`, so that only options on the command line can be rejected. Logs the options
+  /// it unsets.
   void leave_out_without_effect(const std::set<std::string>& given);
-  /// The callback of mixed precision that is given in full; null if there is none.
+  /// Returns the mixed precision callback that is specified in full; null if none was specified.
   [[nodiscard]] const std::string* precision_callback() const;
-  /// Takes it away, with a warning: a run that had it continues in another precision.
+  /// Removes this callback, with a warning, because a run that had it continues in another
+  /// precision.
   void leave_out_precision_callback();
 };
 
-/// A named set of options. `help` says what it is for.
+/// A named set of options. `help` describes its purpose.
 struct Preset {
   std::string name;
   std::string help;
   OptionValues values;
-  /// These too for a training in fp16, in other precisions they would be refused.
+  /// Additional options for a training in fp16; other precisions would reject them.
   OptionValues in_fp16{};
 };
 [[nodiscard]] const std::vector<Preset>& presets();

@@ -18,11 +18,11 @@ constexpr std::string_view kHalfModel = "mixed_precision";
 constexpr std::string_view kAutocast = "native_mixed_precision";
 constexpr std::string_view kPure = "pure_half";
 
-/// What a word of `--precision` stands for.
+/// The settings that a value of `--precision` selects.
 struct Mode {
   std::string_view name;
-  std::string_view opt_level;  ///< apex's name; empty: it had none
-  std::string_view callback;   ///< empty: none
+  std::string_view opt_level;  ///< apex's name; empty: not in apex
+  std::string_view callback;   ///< empty: no callback
   DType dtype = DType::f32;    ///< of the callback
 };
 
@@ -39,13 +39,13 @@ const Mode& mode_of(std::string_view name) {
   return *std::find_if(kModes.begin(), kModes.end(), [&](const Mode& m) { return m.name == name; });
 }
 
-/// Of f16, unless there are no f32 gradients that could be unscaled.
+/// Only f16 has a loss scale, and only with f32 gradients to unscale.
 bool has_loss_scale(const Mode& mode) { return mode.dtype == DType::f16 && mode.callback != kPure; }
 
 /// "512" or "dynamic:growth_interval=500": a number is a static scale.
 bool is_static(const std::string& loss_scale) { return !loss_scale.starts_with("dynamic"); }
 
-/// But for what was `given`, which is refused if it has none.
+/// Drops options without effect, except those that were `given`, which are rejected instead.
 void drop_without_effect(PrecisionSection& section, const std::set<std::string>& given) {
   const Mode& mode = mode_of(section.chosen());
   if (!given.contains("loss-scale") && !has_loss_scale(mode)) section.loss_scale = "dynamic";

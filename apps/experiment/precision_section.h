@@ -12,61 +12,61 @@ namespace learn {
 
 class Learner;
 
-/// The words of `--precision`.
+/// Returns the values of `--precision`.
 [[nodiscard]] std::vector<std::string> precision_names();
 
-/// apex's name for one of them; empty: it had none.
+/// Returns apex's name for a precision; empty if apex lacks it.
 [[nodiscard]] std::string opt_level_of(const std::string& precision);
 
-/// The callbacks that they stand for.
+/// Returns the callbacks that these values select.
 [[nodiscard]] std::set<std::string> precision_callbacks();
 
-/// What an experiment computes in.
+/// The precision of an experiment.
 struct PrecisionSection {
   std::string precision = "fp32";
-  std::string opt_level;         ///< apex's word for it, which counts; empty: not used
-  bool precision_given = false;  ///< by an option, so that a contradiction of the two is seen
+  std::string opt_level;         ///< apex's name, which takes precedence; empty: not used
+  bool precision_given = false;  ///< set by an option, to detect contradictions between the two
   std::string loss_scale = "dynamic";
   bool flat_master = true;
   std::vector<std::string> keep_fp32;
 
   void declare(OptionTable& table);
-  /// Of these options those that say what layers compute in.
+  /// Declares only the options that select the precision of layers.
   void declare_layers(OptionTable& table);
   /// Throws UsageError for options that contradict each other or have no effect.
   void check() const;
-  /// Of --precision and --opt-level, which say the same, one is left: the first. Options that are
-  /// set later then replace it, whichever they are. Throws UsageError if they contradict each
+  /// Keeps only the first of --precision and --opt-level, which are synonyms, so that a later
+  /// option replaces it, whichever of the two it is. Throws UsageError if they contradict each
   /// other.
   void settle();
-  /// Where options of a file or a saved run said `before`, and those that are `given` were set over
-  /// them: what was said for the precision before and has no effect in another one is taken away.
-  /// Returns whether it is another one.
+  /// Adjusts options of a file or a saved run, `before`, after the options that are `given` were
+  /// set over them: removes earlier options of the precision that have no effect in the new one.
+  /// Returns whether the precision changed.
   bool change_from(const PrecisionSection& before, const std::set<std::string>& given);
-  /// The same in another precision, without what has no effect there. `name` is one of
-  /// `precision_names`.
+  /// Returns this section in another precision, without the options that have no effect there.
+  /// `name` is one of `precision_names`.
   [[nodiscard]] PrecisionSection in(const std::string& name) const;
-  /// One of `--precision`, whichever option said it.
+  /// Returns the value of `--precision`, whichever option set it.
   [[nodiscard]] std::string chosen() const;
   [[nodiscard]] bool tf32() const { return chosen() == "tf32"; }
-  /// What weights and inputs of the model are: f16, bf16 or f32.
+  /// Returns the type of the model's weights and inputs: f16, bf16 or f32.
   [[nodiscard]] DType dtype() const;
-  /// What operations cast to, if weights stay f32.
+  /// Returns the type that operations cast to while weights stay f32.
   [[nodiscard]] std::optional<DType> autocast() const;
-  /// The half that weights are rounded to, in the model or where they are used; nothing in fp32.
+  /// Returns the half that weights are rounded to, in the model or on use; nothing in fp32.
   [[nodiscard]] std::optional<DType> half() const;
-  /// Whether there are f32 masters, if weights are halves.
+  /// Returns whether half weights have f32 masters.
   [[nodiscard]] nn::Masters masters() const;
-  /// The callback of mixed precision as `--callbacks` would have it; empty for fp32.
+  /// Returns the mixed precision callback in the form of `--callbacks`; empty for fp32.
   [[nodiscard]] std::string callback() const;
-  /// Tells a learner: modules that keep f32, and the callback unless one that is given in full
-  /// `replaces` it.
+  /// Configures a learner: sets the modules that keep f32, and adds the callback unless one that is
+  /// specified in full `replaces` it.
   void prepare(Learner& learn, bool replaced) const;
-  /// Sets what the values of a store are in, as a learner's callback does. Throws UsageError as
-  /// `check`, and for modules that are not there.
+  /// Sets the types of a store's values, as a learner's callback does. Throws UsageError as `check`
+  /// does, and for modules that do not exist.
   void apply(nn::ParamStore& store) const;
-  /// Throws UsageError unless the callback `given` in full computes in what `chosen` says, and no
-  /// other option would make it.
+  /// Throws UsageError unless the callback `given` in full has the precision that `chosen` returns,
+  /// and no other option affects the callback.
   void check_replaced(const std::string& given) const;
 
  private:

@@ -4,10 +4,10 @@ namespace learn {
 namespace {
 
 /// fastai_old's dev_nb/004b_mixed_precision.ipynb at c8285fbc (2018-09-30), with the defaults of
-/// the nb_004 and nb_004a that it imports: Learner's AdamW (torch's eps) with true decay on all
-/// parameters (bn_wd; wd is the usual 0.01), OneCycleScheduler(learn, 0.1), whose rates replace the
-/// 1e-2 that is given to fit, MixedPrecision's static scale and its masters one by one. (The calls
-/// in the notebook say flat_master=True: the bits are the same.)
+/// nb_004 and nb_004a, which it imports. These are Learner's AdamW (torch's eps) with decoupled
+/// decay of all parameters (bn_wd; wd is 0.01, the default), OneCycleScheduler(learn, 0.1), whose
+/// rates replace the 1e-2 passed to fit, and MixedPrecision with a static scale and separate
+/// masters. (The calls in the notebook pass flat_master=True, which gives the same bits.)
 Preset notebook() {
   return {"notebook",
           "fastai's mixed-precision notebook (nb_004b): airplanes and dogs of CIFAR-10, Darknet, "

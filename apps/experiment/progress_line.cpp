@@ -28,7 +28,7 @@ data::DataProgress progress_line(std::string what) {
     } else if (Clock::now() >= next) {
       const std::string line =
           fmt::format("{}  {} of {} images", what, grouped(done), grouped(total));
-      // One column stays free: a full line would make some terminals scroll.
+      // Leave one column free: a full line would make some terminals scroll.
       console::redraw(stderr, line.substr(0, terminal_width(::fileno(stderr)) - 1));
       drawn = true;
       next = Clock::now() + milliseconds(100);

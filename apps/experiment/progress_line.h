@@ -5,9 +5,9 @@
 
 namespace learn {
 
-/// Shows how far long work on images is, "reading  1 280 of 50 000 images", in a line of the
-/// terminal behind standard error, which is gone when all is done. Where there is no terminal it is
-/// silent, and so it is in the first second.
+/// Shows the progress of a long task on images, "reading 1 280 of 50 000 images", in a line on the
+/// terminal that standard error writes to. The line disappears when the task is done. Shows nothing
+/// without a terminal, and nothing in the first second.
 [[nodiscard]] data::DataProgress progress_line(std::string what);
 
 }  // namespace learn

@@ -12,9 +12,10 @@
 namespace learn {
 namespace {
 
-/// Our own bound: pruned weights are zero already, so trained ones that are all but zero are few.
+/// A limit chosen for this project. Pruned weights are zero already, so trained weights that are
+/// nearly zero are few.
 constexpr double kManyZeros = 0.1;
-/// "a, b, c and 2 more", of the descriptions that `text` returns.
+/// Returns "a, b, c and 2 more", from the descriptions that `text` returns.
 template <class Text>
 std::string some_of(const std::vector<nn::ParamRange>& params, Text text) {
   std::vector<std::string> described;
@@ -22,8 +23,8 @@ std::string some_of(const std::vector<nn::ParamRange>& params, Text text) {
   return join_some(described, 3);
 }
 
-/// The modules that the parameters belong to, for `--keep-fp32`; one that the model itself declares
-/// has none to be named.
+/// Returns the modules that the parameters belong to, for `--keep-fp32`. A parameter declared by
+/// the model itself has no module to name.
 std::string modules_of(const std::vector<nn::ParamRange>& params) {
   std::vector<std::string> modules;
   for (const nn::ParamRange& p : params) {
@@ -38,7 +39,8 @@ std::string modules_of(const std::vector<nn::ParamRange>& params) {
 std::string what_helps(const std::vector<nn::ParamRange>& params, DType half, nn::Masters masters) {
   std::string text =
       half == DType::f16 ? "--precision bf16, which has the range of fp32" : "--precision fp32";
-  // Without masters what is kept in f32 computes so, and its parameters are halves like all others.
+  // Without masters, modules kept in f32 compute in f32, but their parameters are halves like all
+  // others.
   const std::string_view precision = masters == nn::Masters::f32 ? ""
                                      : half == DType::f16        ? "--precision fp16 "
                                                                  : "--precision bf16 ";

@@ -18,7 +18,7 @@ void add_unless_there(Learner& learn, Args&&... args) {
   if (learn.find<C>() == nullptr) learn.add<C>(std::forward<Args>(args)...);
 }
 
-/// "runs/train: small on cifar10"; images that were computed are called so.
+/// Returns "runs/train: small on cifar10", which marks generated images.
 std::string title_of(const std::filesystem::path& folder,
                      const ExperimentOptions& options,
                      const data::Dataset& data) {

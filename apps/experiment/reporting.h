@@ -6,12 +6,12 @@
 
 namespace learn {
 
-/// The table of epochs and the bar: what a training shows that writes no file.
+/// Adds the table of epochs and the progress bar, for a training that writes no file.
 void add_progress(Learner& learn, const RunSection& options);
 
-/// All callbacks that report, for a run in `folder`: those named with --callbacks, and learn's own
-/// wherever there is none of their kind. Touches no file before the training begins. Throws
-/// UsageError.
+/// Adds all callbacks that report, for a run in `folder`: those named with --callbacks, and the
+/// default ones where none of their kind is named. Touches no file before the training starts.
+/// Throws UsageError.
 void add_reporting(Experiment& experiment,
                    const std::filesystem::path& folder,
                    const std::string& config);

@@ -102,7 +102,7 @@ void RunSection::leave_out_without_effect(const std::set<std::string>& given) {
 }
 
 void RunSection::add_callbacks(Learner& learn) const {
-  // Its metrics are known when it is added, with what reports.
+  // StepNorms' metrics are known only when it is added, along with the reporting callbacks.
   if (named("step_norms") == nullptr) Monitor(monitor).check_known(learn);
   if (patience > 0)
     learn.add<learn::callbacks::EarlyStopping>(

@@ -28,12 +28,12 @@ const std::string* find_value(const SafetensorsFile& file, const std::string& ke
   return found == file.metadata().end() ? nullptr : &found->second;
 }
 
-/// The configuration a checkpoint holds. A path without a slash is known for one only where it is
-/// there, which it need not be any more.
+/// Returns the configuration that a checkpoint holds. A path without a slash is recognised only if
+/// it exists, and it may no longer exist.
 ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
   ConfigFile config =
       parse_config(saved_value(file, "learn.config"), "learn.config", "train", table);
-  // Older versions took other data where CIFAR-10 was not found: those that were taken count.
+  // Older versions used other data if CIFAR-10 was not found; the data that were used count.
   const std::string* const dataset = find_value(file, "learn.dataset");
   for (ConfigEntry& entry : config.entries)
     if (entry.name == "data" && entry.text == "auto" && dataset != nullptr &&
@@ -49,8 +49,8 @@ ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
   return config;
 }
 
-/// Throws DataError unless what the checkpoint says of its data under `key` holds of those here.
-/// Checkpoints of older versions do not say everything.
+/// Throws DataError unless the data here match the checkpoint's value of `key`. Checkpoints of
+/// older versions do not have every key.
 void check_same(const SafetensorsFile& file,
                 const Metadata& now,
                 const std::string& key,
@@ -101,7 +101,7 @@ DataSection saved_data(DataSection trained, const SafetensorsFile& file) {
   const bool others = trained.data != saved.data.data || trained.data_dir != saved.data.data_dir;
   const std::string* const path = find_value(file, "learn.data_path");
   const auto here = trained.place();
-  // Computed data are nowhere, and so are those that were found by name, and now are not.
+  // Computed data have no path, nor do data that were found by name and are missing now.
   if (others || path == nullptr || (here && !here->empty())) return trained;
   if (!fs::exists(*path))
     fail<DataError>(
@@ -119,7 +119,7 @@ std::vector<fs::path> data_sources(const std::vector<fs::path>& runs) {
       const LastState state = find_last_state(weights_of(run));
       if (const std::string* const path = find_value(*state.file, "learn.data_path"))
         sources.emplace_back(*path);
-    } catch (const CheckpointError&) {  // what is left of a run can be drawn all the same
+    } catch (const CheckpointError&) {  // the rest of the run can still be drawn
     }
   }
   return sources;
@@ -214,7 +214,7 @@ void resume_run(Experiment& experiment, const fs::path& run) {
   ExperimentOptions saved;
   set_saved_options(saved.table(), file);
   const PrecisionSection& precision = experiment.options().precision;
-  // Of the others the learner knows, and says so. Not what a GPU does in a product.
+  // The learner reports all other changes, but not tf32, which a GPU applies within a product.
   if (saved.precision.tf32() != precision.tf32() &&
       precision.callback() == saved.precision.callback())
     log::warn(

@@ -12,40 +12,40 @@ namespace learn {
 
 class Experiment;
 
-/// The folder of the run that `--resume` names, as `run_folder` finds it. Throws CheckpointError if
-/// it holds no checkpoint to resume from.
+/// Returns the folder of the run that `--resume` names, found as in `run_folder`. Throws
+/// CheckpointError if it holds no checkpoint to resume from.
 [[nodiscard]] std::filesystem::path find_run(const std::string& resume, const std::string& out);
-/// Sets the options that the experiment was begun with. Throws CheckpointError for a checkpoint
-/// that was not written for one.
+/// Sets the options that the experiment was started with. Throws CheckpointError if the checkpoint
+/// does not belong to an experiment.
 void set_saved_options(const OptionTable& table, const SafetensorsFile& file);
-/// The same out of the state that a run resumes from.
+/// Sets these options from the state that a run resumes from.
 void set_saved_options(const OptionTable& table, const std::filesystem::path& run);
 
-/// Warns of each option whose value in the run's config.toml is not the one of the checkpoint,
-/// which counts: somebody has edited the file.
+/// Warns of each option whose value in the run's config.toml differs from the checkpoint, because
+/// the file was edited. The checkpoint takes precedence.
 void warn_of_edited_config(const std::filesystem::path& run);
 
-/// The data that the experiment was begun with: `trained` as it is, or, if its paths lead nowhere
-/// from the present folder and no others were given, at the place where they were then. Throws
-/// DataError if they are not there either.
+/// Returns the data that the experiment was started with. This is `trained` unchanged, or, if its
+/// paths do not exist relative to the current folder and no others were given, with the location at
+/// that time. Throws DataError if the data do not exist there either.
 [[nodiscard]] DataSection saved_data(DataSection trained, const SafetensorsFile& file);
-/// The same out of the state that a run resumes from.
+/// Returns these data for the state that a run resumes from.
 [[nodiscard]] DataSection saved_data(DataSection trained, const std::filesystem::path& run);
 
-/// Where the data of runs lay when they were begun, for `check_result_path`: of those that hold a
-/// state and whose data were not computed.
+/// Returns the locations of the runs' data at their start, for `check_result_path`. Skips runs
+/// without a state or whose data were computed.
 [[nodiscard]] std::vector<std::filesystem::path> data_sources(
     const std::vector<std::filesystem::path>& runs);
 
-/// The options that a run was begun with, and what became of them when those that are `given` were
-/// set over them. A run may continue in another precision; what was said for the one before and has
-/// no effect in the new one is taken away.
+/// Compares the options that a run was started with to the options after those that are `given`
+/// were set over them. A run may continue in another precision; earlier options of the precision
+/// that have no effect in the new one are removed.
 class ResumeGuard {
  public:
-  /// `options` are those of `table`, as they were saved; settles their precision.
+  /// `options` are the saved ones, bound to `table`; settles their precision.
   ResumeGuard(ExperimentOptions& options, const OptionTable& table);
-  /// Throws UsageError that names each option whose value is another one and would change the
-  /// training, but for those of a further fit if there is to be one, and of another precision.
+  /// Throws UsageError that names each option whose value differs and would change the training.
+  /// Allows another precision and, if a further fit is to run, options of that fit.
   void check(ExperimentOptions& options,
              const OptionTable& table,
              const std::set<std::string>& given,
@@ -56,12 +56,12 @@ class ResumeGuard {
   std::vector<std::string> saved_;  // as TOML, in the order of the table
 };
 
-/// Loads the state of a run into the objects that its options have made; `Learner::resume` then
-/// continues its fit, without that the next one is a further fit. A last state that is missing or
-/// damaged is set aside, with a warning, and the one before it is taken. Throws CheckpointError;
-/// UsageError if it is to continue in another precision, which cannot hold its weights
-/// (`check_range`); and DataError if the data, wherever they lie, are not those it was trained and
-/// validated on.
+/// Loads the state of a run into the objects made from its options. `Learner::resume` then
+/// continues the run's fit; without it the next fit is a further one. If the last state is missing
+/// or damaged, sets it aside with a warning and loads the one before it. Throws CheckpointError;
+/// UsageError if the run is to continue in a precision that cannot hold its weights
+/// (`check_range`); and DataError if the data, wherever they are, differ from those it was trained
+/// and validated on.
 void resume_run(Experiment& experiment, const std::filesystem::path& run);
 
 }  // namespace learn

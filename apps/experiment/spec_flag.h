@@ -7,7 +7,7 @@
 
 namespace learn {
 
-/// The text that a spec sets an option to, or null.
+/// Returns the text that a spec sets an option to, or null.
 [[nodiscard]] inline const std::string* find_option(const Spec& spec, std::string_view option) {
   const auto found = std::ranges::find(spec.options, option, &OptionValues::value_type::first);
   return found == spec.options.end() ? nullptr : &found->second;
@@ -17,8 +17,8 @@ namespace learn {
   return find_option(spec, option) != nullptr;
 }
 
-/// Whether `add_flag` would take the option: what `spec` names has it, and the spec does not set
-/// it.
+/// Returns whether `add_flag` would accept the option: the object that `spec` names has it, and the
+/// spec does not set it.
 template <class Signature>
 [[nodiscard]] bool takes_flag(const Spec& spec,
                               const Registry<Signature>& registry,
@@ -26,8 +26,8 @@ template <class Signature>
   return registry.configure(spec.name).options.find(option) != nullptr && !has_option(spec, option);
 }
 
-/// `--flag value` is short for an option of what `spec` names: adds it there. Throws UsageError if
-/// that has no such option, or if the spec sets it already.
+/// Adds `--flag value` to the spec as an option of the object it names. Throws UsageError if that
+/// object does not have the option, or if the spec sets it already.
 template <class Signature>
 void add_flag(Spec& spec,
               const Registry<Signature>& registry,

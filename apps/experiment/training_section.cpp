@@ -21,7 +21,7 @@ namespace {
 constexpr double kUsualWeightDecay = 0.01;
 const char* const kBalanced = "balanced";
 constexpr std::array kTargetKinds{TargetKind::classes, TargetKind::labels, TargetKind::values};
-constexpr std::size_t kManyClasses = 11;  ///< of which the five most probable ones say something
+constexpr std::size_t kManyClasses = 11;  ///< enough for the top 5 to be informative
 
 Spec optimizer_spec(const TrainingSection& o, bool flat) {
   Spec spec = Spec::parse(o.optimizer);
@@ -71,7 +71,7 @@ Tensor weights_of(Context& ctx, const TrainingSection& o, const data::Dataset& t
   return to_device(ctx, ctx.persistent(), host_tensor<float>(shape, weights));
 }
 
-/// The loss that was asked for, or fits the targets.
+/// Returns the loss that was chosen, or that fits the targets.
 nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSection& o) {
   const Spec spec = loss_spec(o, train.target_kind);
   const nn::NamedLoss loss = nn::loss_registry().make(spec)();
@@ -86,7 +86,7 @@ nn::Loss loss_for(Context& ctx, const data::Dataset& train, const TrainingSectio
   return loss.make(weights_of(ctx, o, train));
 }
 
-/// What is measured unless it is said.
+/// Returns the default metrics.
 std::vector<std::string> usual_metrics_of(TargetKind targets, std::size_t classes) {
   if (targets == TargetKind::labels) return {"accuracy_multi"};
   if (targets == TargetKind::values) return {"mae"};
@@ -94,7 +94,8 @@ std::vector<std::string> usual_metrics_of(TargetKind targets, std::size_t classe
   return {"accuracy"};
 }
 
-/// The default of an option of what `spec` names; nothing if it has no such option, or sets it.
+/// Returns the default of an option of the object that `spec` names; nothing if that object has no
+/// such option or `spec` sets it.
 template <class Signature>
 std::vector<std::string> usual_of(const Registry<Signature>& registry,
                                   const std::string& text,
@@ -133,7 +134,7 @@ void declare_momentum(OptionTable& t, TrainingSection& o) {
   momentum.clear = [&o] { o.momentum.reset(); };
 }
 
-/// "0.01 for adam, ..."
+/// Returns "0.01 for adam, ..."
 std::string usual_rates() {
   const auto registry = optim::optimizer_registry();
   std::string text;
@@ -258,7 +259,7 @@ void TrainingSection::declare(OptionTable& t) {
       t.number("warmup", warmup, kShare, "SHARE", "share of the training with a rising rate");
   rise.when_absent = "0.25 with one-cycle, else 0";
   rise.by_default = [this] {
-    // A constant rate that does not rise is no schedule, see `add_callbacks`.
+    // A constant rate without a rise is not a schedule, see `add_callbacks`.
     return schedule == "const" ? std::vector<std::string>()
                                : usual_of(optim::schedule_registry(), schedule, "warmup");
   };
@@ -359,7 +360,7 @@ void TrainingSection::add_callbacks(Learner& learn) const {
     if (momentum) out.momentum = {};
     return out;
   };
-  // A constant rate needs no scheduler, and leaves it to one of --callbacks.
+  // A constant rate needs no scheduler, so that a callback of --callbacks may set it.
   if (spec.name != "const" || !spec.options.empty())
     learn.add<ParamScheduler>(scheduled(learning_rates(), learn.params().layer_groups(), course),
                               Clock::batch,

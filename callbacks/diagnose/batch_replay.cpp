@@ -19,7 +19,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// Whether a tensor is finite, and the largest finite magnitude.
+/// The result of a search for non-finite values, and the largest finite magnitude.
 struct Magnitude {
   bool finite = true;
   double largest = 0;
@@ -50,13 +50,13 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
  public:
   Watcher(Context& ctx, Replay& replay) : ctx_(ctx), replay_(replay) {}
 
-  /// Modules report when they are done, so an inner module comes before the one around it.
+  /// Modules report when they are done, so an inner module precedes the module around it.
   void forwarded(const nn::Module& module, const Var&, const Var& out) override {
     const std::string name = module.path().empty()
                                  ? module.describe()
                                  : fmt::format("'{}', {}", module.path(), module.describe());
     modules_.push_back({out.id(), module.path(), name});
-    // Even if it returns the output of its last module, as a fault may have been injected in
+    // Even if it returns the output of its last module, because a fault may have been injected in
     // between.
     const std::string where = "the output of " + name;
     const Magnitude found = magnitude_of(ctx_, out.value());
@@ -79,7 +79,7 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
     first_is_in_loss_ = owner == nullptr;
   }
 
-  /// The backward pass is done.
+  /// Inspects the parameters' gradients after the backward pass.
   void look_at(nn::ParamStore& params) {
     struct Bad {
       std::size_t module;  // its place in `modules_`
@@ -96,7 +96,7 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
     std::ranges::stable_sort(bad, std::greater<>(), &Bad::module);
     for (const Bad& one : bad) replay_.parameters.push_back(params.info(one.param).name);
     if (bad.empty() || first_is_in_loss_) return;
-    // A module's parameters come after the gradient that reaches it, and before the next one.
+    // A module's parameters come after the gradient that reaches it, and before the next gradient.
     const std::size_t first = bad.front().module;
     if (first_ == nullptr || first > static_cast<std::size_t>(first_ - modules_.data()))
       replay_.first_gradient =
@@ -114,7 +114,7 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
     const auto found = std::ranges::lower_bound(modules_, value, {}, &Module::output);
     return found == modules_.end() ? nullptr : &*found;
   }
-  /// Returns the place of the module that a parameter is named after, or of the nearest enclosing
+  /// Returns the index of the module that a parameter is named after, or of the nearest enclosing
   /// one.
   [[nodiscard]] std::size_t module_of(std::string path) const {
     while (!path.empty()) {
@@ -128,7 +128,7 @@ class Watcher final : public ForwardObserver, public BackwardObserver {
 
   Context& ctx_;
   Replay& replay_;
-  std::vector<Module> modules_;  // in the order in which they were done, so by output
+  std::vector<Module> modules_;  // in the order they finished, and thus by output
   const Module* first_ = nullptr;
   bool first_is_in_loss_ = false;
 };

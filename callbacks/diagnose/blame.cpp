@@ -122,7 +122,7 @@ void Blame::epoch_end(Learner& learn) {
 void Blame::look(Learner& learn, bool batch_is_at_hand) {
   batches_since_look_ = 0;
   const std::int64_t now = learn.progress().batch_clock;
-  // The newest come last.
+  // The newest records come last.
   const std::vector<StepRecord>& all = recorder_of(learn, name()).steps(learn).records();
   const auto first = std::ranges::upper_bound(all, told_, {}, &StepRecord::batch);
   told_ = now;

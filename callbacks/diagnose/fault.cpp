@@ -62,8 +62,8 @@ struct Piece {
   std::string_view whole;
   std::string_view text;
 
-  /// Returns the part before the first `separator`; `rest` becomes the part after it, or, if there
-  /// is no separator, empty at the end of the text.
+  /// Returns the part before the first `separator`; `rest` becomes the part after it. Without a
+  /// separator `rest` becomes empty, at the end of the text.
   [[nodiscard]] Piece before(std::string_view separator, Piece& rest) const {
     const std::size_t at = std::min(text.find(separator), text.size());
     rest = {whole, text.substr(std::min(at + separator.size(), text.size()))};

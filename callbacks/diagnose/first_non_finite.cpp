@@ -11,7 +11,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// Tells whether tensors are finite.
+/// Tests whether tensors are finite.
 class Probe {
  public:
   explicit Probe(Context& ctx) : ctx_(ctx), control_(ctx.persistent()) {}
@@ -55,7 +55,7 @@ std::string first_non_finite(Learner& learn) {
   Probe probe(learn.context());
   std::string found = first_parameter(learn.params(), probe);
   if (found.empty()) found = first_in_batch(learn);
-  // Comes last because the batch's forward pass has changed them.
+  // Checked last, because the batch's forward pass has changed them.
   return found.empty() ? first_running_statistic(learn.params(), probe) : found;
 }
 

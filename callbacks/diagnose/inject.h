@@ -49,7 +49,7 @@ class FaultInjection final : public Callback {
   void error(Learner& learn, const std::exception& error) override;
 
   /// Injects this batch's faults into the passes of another tape too, on which the batch runs
-  /// again. Returns null if there are none. The tape's observers see the injected values.
+  /// again. Returns null if the batch has no faults. The tape's observers see the injected values.
   [[nodiscard]] std::unique_ptr<FaultPlanter> plant_again(Learner& learn,
                                                           Tape& tape,
                                                           ForwardObserver* forward,

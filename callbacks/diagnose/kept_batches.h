@@ -8,14 +8,15 @@
 
 namespace learn::callbacks {
 
-/// Batches of a source, kept in memory. Passes are planned to be as long as those of the source.
+/// Batches of a source, kept in memory. Passes are planned to have the same length as in the
+/// source.
 class KeptBatches final : public BatchSource {
  public:
   /// Copies the first `count` batches of a source, from the pass `epoch` on, and from further
   /// passes if one is shorter. Reading more than `count` batches ends the pass. Afterwards the
   /// source is at the start of pass `epoch` again, or at the position of a loaded state.
   KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, std::int64_t count);
-  /// Makes one pass that repeats the first batch of another KeptBatches so many times, and shares
+  /// Makes one pass that repeats the first batch of another KeptBatches `count` times, and shares
   /// its memory.
   KeptBatches(const KeptBatches& others, std::int64_t count);
 

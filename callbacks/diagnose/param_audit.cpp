@@ -34,8 +34,8 @@ class CallCount final : public ForwardObserver {
   std::map<std::string, std::int64_t> calls_;
 };
 
-/// Runs the model on zeros, and backward unless all is frozen. Afterwards the slots show which
-/// parameters have a gradient.
+/// Runs the model on zeros, and backward unless everything is frozen. Afterwards the slots show
+/// which parameters have a gradient.
 CallCount probe(Learner& learn) {
   Context& ctx = learn.context();
   const bool grad = learn.params().trainable_count() > 0;

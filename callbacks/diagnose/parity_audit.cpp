@@ -19,7 +19,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// Limit on the batches of one step if gradients are accumulated; no training has more.
+/// Limit on the batches of one step with accumulated gradients; no training has more.
 constexpr std::int64_t kBatchesOfStep = 1 << 12;
 
 /// Ends the training at its first update, or after this many skipped steps.
@@ -51,7 +51,7 @@ std::int64_t steps_to_floor(const PrecisionState& precision) {
   const double falls =
       std::log(static_cast<double>(*precision.first_scale) / static_cast<double>(scaling.floor)) /
       -std::log(static_cast<double>(scaling.backoff_factor));
-  // With factors near 1 and long intervals it would take too long.
+  // Factors near 1 and long intervals would take too long.
   constexpr double kMost = 4096;
   return static_cast<std::int64_t>(
       std::min(kMost, (std::ceil(falls) + 1) * static_cast<double>(scaling.hysteresis)));

@@ -136,22 +136,22 @@ struct ParityOptions {
 ///   puts(audit.to_string().c_str());
 ///
 /// The learner's callbacks take part in both runs, at the rates of its options. Callbacks that
-/// report do so twice, so add them later. There is no validation. A dynamic loss scale first
+/// report do so twice, so add them later. Validation does not run. A dynamic loss scale first
 /// settles on the first batch. Afterwards the learner is restored to the bit. Waits for the device.
 ///
 /// The first step starts from equal state and shows the effect of rounding, layer by layer; later
 /// steps show how it grows. A layer is reported, in the order of the pass, if
 ///   - part of its output overflows, in any step;
 ///   - its output is off by more than 32 units of rounding u (2^-11 in f16, 2^-8 in bf16), and by
-///     more than four times what any before it is. A layer rounds each value a few times, and
-///     errors of independent roundings add up like their root, so that one layer alone adds one or
-///     two u to the error of its input. Deep nets amplify that, resnet50 to 100 u, but over many
-///     layers;
-///   - a gradient is off by more than 0.75, where less than two thirds of its direction are left,
-///     and a fifth of it has underflown, or it is four times as far off as any before it in the
-///     backward pass. Gradients of healthy nets are off by up to 0.2 in f16 and 0.6 in bf16 from
-///     end to end, those of resnet50 more: rounding decides for ReLUs and windows of pooling which
-///     way all of a gradient goes.
+///     more than four times the error of any output before it. A layer rounds each value a few
+///     times, and independent rounding errors add up with the square root of their number, so one
+///     layer alone adds one or two u to the error of its input. Deep nets amplify that, resnet50 to
+///     100 u, but over many layers;
+///   - a gradient is off by more than 0.75, where less than two thirds of its direction remain, and
+///     either a fifth of it has underflown or it is four times as far off as any gradient before
+///     it in the backward pass. Gradients of healthy nets are off by up to 0.2 in f16 and 0.6 in
+///     bf16 from end to end, gradients of resnet50 by more, because rounding decides which way a
+///     whole gradient takes through ReLUs and pooling windows.
 /// If weights, and so the optimizer's state, are halves without masters, updates are checked too.
 /// A layer is reported if its update in any step is more than four times as long as in fp32 and a
 /// fifth of a state has become zero, because division by a zero variance has no bound. In the step

@@ -11,14 +11,14 @@
 namespace learn::callbacks {
 namespace {
 
-/// Any value may become zero; none is checked for lost digits.
+/// Every value may become zero; none is checked for lost digits.
 constexpr double kAnyValue = std::numeric_limits<double>::infinity();
 
 /// Sums over the common and the differing parts of tensors.
 class Sums {
  public:
-  /// `scale` is the factor in values of `half` that those of `full` lack. Scaled values below
-  /// `smallest` may be zero in half, or have lost digits.
+  /// `scale` is the factor that values of `half` contain and values of `full` do not. Scaled values
+  /// below `smallest` may be zero in half, or have lost digits.
   Sums(double smallest, double scale) : scale_(scale), smallest_(smallest) {}
 
   void add(const TensorTrace& full, const TensorTrace& half) {
@@ -89,7 +89,7 @@ class Sums {
 
 std::string shown_path(const std::string& path) { return path.empty() ? "(model)" : path; }
 
-/// Calls of both runs that are the n-th of their module.
+/// The n-th call of a module in both runs.
 struct Pair {
   const CallTrace* full;
   const CallTrace* half;

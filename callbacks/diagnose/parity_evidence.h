@@ -26,11 +26,12 @@ struct LossDiverges {
 struct OutputOverflows {
   double share = 0;
   double largest = 0;  ///< magnitude in fp32
-  /// The smallest module around the layer whose output fits in a half; empty if there is none.
+  /// The smallest module around the layer whose output fits in a half; empty if no such module
+  /// exists.
   std::string holder;
 };
 struct GradientOverflows {
-  std::optional<Gradient> gradient;  ///< none: steps were skipped, and no layer is to blame
+  std::optional<Gradient> gradient;  ///< unset: steps were skipped, and no layer is to blame
   std::size_t skipped = 0;           ///< steps
   std::size_t due = 0;               ///< steps
   float loss_scale = 1;

@@ -11,12 +11,12 @@
 namespace learn::callbacks {
 namespace {
 
-// See `audit_parity` for their meaning. Measured on healthy nets where numbers are given.
+// `audit_parity` describes these limits. Numbers are measured on healthy nets.
 
-/// Units of rounding. One layer adds one or two to the error of its input; resnet50 comes to 100,
-/// but over many layers.
+/// Limit in units of rounding. One layer adds one or two to the error of its input; resnet50
+/// reaches 100, but over many layers.
 constexpr double kActivationUnits = 32;
-/// The error at which less than two thirds of a gradient's direction are left. Healthy nets: 0.2 in
+/// The error at which less than two thirds of a gradient's direction remain. Healthy nets: 0.2 in
 /// f16, 0.6 in bf16.
 constexpr double kGradientError = 0.75;
 /// Successful trainings recover from a loss below ten times the first.
@@ -31,7 +31,8 @@ constexpr double kUpdateLeft = 0.5;
 
 double unit_of(DType half) { return half == DType::f16 ? 0x1p-11 : 0x1p-8; }
 
-/// See parity::OutputOverflows::holder: a module that computes in f32 gives halves to what follows.
+/// See parity::OutputOverflows::holder. A module that computes in f32 passes halves to the next
+/// modules.
 std::string holder(const std::vector<ParityLayer>& layers, std::size_t at, DType half) {
   std::string path = layers[at].path;
   while (true) {
@@ -46,7 +47,7 @@ std::string holder(const std::vector<ParityLayer>& layers, std::size_t at, DType
   }
 }
 
-/// A place in the backward pass: first the gradient of a layer's output, then those of its
+/// A place in the backward pass: the gradient of a layer's output precedes the gradients of its
 /// parameters.
 struct GradientPlace {
   std::size_t layer = 0;
@@ -78,7 +79,7 @@ double error_before(const ParityStep& step, const GradientPlace& place) {
 }
 
 /// Returns the largest loss scale, as an exponent of 2, at which twice the largest fp32 gradient
-/// that halves hold is finite; it is no lower than one at which a step was made.
+/// stored as halves is finite; it is not below a scale at which a step was made.
 double highest_scale(const ParityAudit& audit) {
   double largest = std::numeric_limits<double>::min();
   for (const ParityLayer& layer : audit.steps.front().layers)
@@ -90,8 +91,8 @@ double highest_scale(const ParityAudit& audit) {
   return highest;
 }
 
-/// The loss scale, as an exponent of 2, at which most elements are 16 times what has all its
-/// digits.
+/// Returns the loss scale, as an exponent of 2, at which most elements are 16 times the smallest
+/// number with full precision.
 double needed_scale(DType half, const ParityError& gradient) {
   return std::max(0.0, std::ceil(std::log2(16 * nn::smallest_normal(half) / gradient.root_mean)));
 }
@@ -161,7 +162,7 @@ Found find_gradient_overflow(const ParityAudit& audit, std::size_t steps) {
   }
   const auto place =
       first_gradient(first, [&](const GradientPlace& at) { return at.error(first).overflow > 0; });
-  // Where gradients are accumulated over all batches no step was due, and one would be skipped.
+  // If gradients are accumulated over all batches, no step was due, and one would be skipped.
   const bool passes = evidence.due > 0 ? 2 * evidence.skipped <= evidence.due : !place;
   if (audit.scale_moves ? audit.scale_found : passes) return {};
   if (place) evidence.gradient = place->gradient(first);
@@ -192,7 +193,7 @@ Found find_output_off(const ParityAudit& audit) {
       *at, lost ? ParityProblem::underflow : ParityProblem::rounding, 0, std::move(evidence));
 }
 
-/// Finds such problems of gradients.
+/// Finds the first gradient of the first step that is too far off.
 Found find_gradient_off(const ParityAudit& audit) {
   const ParityStep& first = audit.steps.front();
   const auto underflows = [&](const GradientPlace& place) {
@@ -216,7 +217,7 @@ Found find_gradient_off(const ParityAudit& audit) {
                     std::move(evidence));
 }
 
-/// Finds unbounded updates, from a mean that is not zero and a variance that is.
+/// Finds unbounded updates, which result from a mean that is not zero and a variance that is.
 Found find_long_update(const ParityAudit& audit, std::size_t steps) {
   const auto too_long = [](const ParityLayer& layer) {
     const ParityError& update = layer.update;
@@ -239,7 +240,7 @@ Found find_long_update(const ParityAudit& audit, std::size_t steps) {
   return {};
 }
 
-/// Looks at the highest rate, as a warm-up may lose its first steps.
+/// Uses the step with the highest rate, because a warm-up may lose its first steps.
 Found find_lost_updates(const ParityAudit& audit, std::size_t steps) {
   const ParityStep* highest = nullptr;
   for (std::size_t s = 0; s < steps; ++s) {
@@ -276,7 +277,7 @@ std::vector<ParityFinding> find_problems(const ParityAudit& audit) {
   if (audit.steps.empty()) return found;
   const Found full = look_at_full(audit.steps);
   if (full) found.push_back(*full);
-  // If the training diverges anyhow, the effect of half precision shows only at the start.
+  // If the training diverges anyway, the effect of half precision shows only at the start.
   const bool hopeless = full && full->problem == ParityProblem::values;
   if (!hopeless)
     if (const Found half = find_half_problem(audit, full ? 1 : audit.steps.size()))

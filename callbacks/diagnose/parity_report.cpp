@@ -45,7 +45,7 @@ std::string_view name_of(ParityProblem problem) {
   return "?";
 }
 
-/// The layer of a step with the largest error of a kind; none if nothing was compared.
+/// The layer of a step with the largest error of a kind; empty if nothing was compared.
 struct Worst {
   bool compared = false;
   double error = 0;
@@ -79,7 +79,7 @@ double most(const ParityAudit& audit, std::size_t layer, Kind kind, Share share)
   return found;
 }
 
-/// Errors that no single rounding makes.
+/// Returns whether errors exceed a single rounding.
 bool grown(const ParityStep& step) {
   return worst_of(step, &ParityLayer::activation).error > kManyRoundings ||
          worst_of(step, &ParityLayer::weights).error > kManyRoundings;

@@ -13,20 +13,21 @@
 namespace learn::callbacks {
 namespace {
 
-// Errors of a sample of 2^14 are right to a percent or so, of one of 2^10 to some. A step of a net
-// of forty layers takes 8 MB with the first; of many steps less is kept of each.
+// Errors estimated from a sample of 2^14 are accurate to about a percent, from 2^10 to a few
+// percent. With the first, a step of a net of forty layers takes 8 MB; with many steps, less is
+// kept of each.
 constexpr std::int64_t kLargestSample = 1 << 14;
 constexpr std::int64_t kSmallestSample = 1 << 10;
 constexpr std::int64_t kSampleOfAll = 1 << 18;
 
-/// Returns the position of a sample in its share of the elements. It differs between shares, as a
-/// fixed one might always hit the same channel.
+/// Returns the position of a sample in its share of the elements. It varies between shares, because
+/// a fixed position might always hit the same channel.
 std::int64_t place_in(std::int64_t sample, std::int64_t width) {
   const Random4 random = philox4x32(Random4{{static_cast<std::uint32_t>(sample), 0, 0, 0}}, 0, 0);
   return static_cast<std::int64_t>(uniform_below(random.v[0], static_cast<std::uint32_t>(width)));
 }
 
-/// Returns the change from `before` to `after`, which were sampled at the same places.
+/// Returns the change from `before` to `after`, which were sampled at the same positions.
 TensorTrace change_of(const TensorTrace& before, const TensorTrace& after) {
   TensorTrace change{.dtype = after.dtype, .count = after.count};
   change.not_finite = std::max<std::int64_t>(after.not_finite - before.not_finite, 0);
@@ -107,7 +108,7 @@ void ParityTrace::reached(std::uint32_t value, std::string_view operation, Tenso
   call->gradient = trace_tensor(*ctx_, gradient, sample_);
 }
 
-/// Runs before another callback ends the training because of it.
+/// Runs before another callback ends the training because of the loss.
 void ParityTrace::backward_begin(Learner& learn) {
   steps_.back().loss = get(to_host(learn.context(), learn.batch().loss.value()), 0);
 }

@@ -30,7 +30,7 @@ struct NativeMixedPrecisionOptions {
 ///                   do nothing at all; then the scale backs off, stays or grows
 ///   train_end       no more autocast
 ///
-/// In bf16 there is no loss scale and gradients are not checked: steps are those of f32. See
+/// bf16 has no loss scale, and its gradients are not checked: steps are as in f32. See
 /// `PrecisionCallback`.
 class NativeMixedPrecision final : public PrecisionCallback {
  public:

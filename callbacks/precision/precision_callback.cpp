@@ -58,7 +58,7 @@ void PrecisionCallback::leave(Learner& learn) {
 }
 
 void PrecisionCallback::train_begin(Learner& learn) {
-  // Also set if no scale is used, as gradients of a half model are always multiplied by its
+  // Also set without a scale, because gradients of a half model are always multiplied by its
   // inverse.
   if (!scaled() || !state_.scale_set)
     kernels::set_loss_scale(

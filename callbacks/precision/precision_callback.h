@@ -13,8 +13,8 @@
 
 namespace learn::callbacks {
 
-/// Default number of consecutive skipped steps that end a training. A dynamic scale has settled, or
-/// reached its floor, after some 20 of them; a static scale that skips so many is wrong.
+/// Default number of consecutive skipped steps that end a training. A dynamic scale settles, or
+/// reaches its floor, after about 20 of them. A static scale that skips this many steps is wrong.
 inline constexpr std::int64_t kMaxSkips = 100;
 
 /// Base class of all ways to train in half precision. It switches the precision on and off, casts
@@ -39,9 +39,9 @@ class PrecisionCallback : public Callback {
   void validate_begin(Learner& learn) final;
   void loss_begin(Learner& learn) final;
   void backward_begin(Learner& learn) final;
-  /// Skipped steps are normal while the scale settles. Once the scale cannot fall any further,
-  /// throws DivergedError after an epoch without a single update, and after `max_skips` consecutive
-  /// skipped steps of a fit.
+  /// Throws DivergedError if the scale cannot fall any further and either an epoch had no update or
+  /// `max_skips` consecutive steps of a fit were skipped. Until then skipped steps are normal,
+  /// because the scale is settling.
   void batch_end(Learner& learn) final;
   void epoch_end(Learner& learn) final;
   void validate_end(Learner& learn) final;
@@ -49,7 +49,7 @@ class PrecisionCallback : public Callback {
   void error(Learner& learn, const std::exception& error) final;
 
  protected:
-  /// Text that starts error messages is `what`. For f16 the loss scale is the given one, or else
+  /// `what` starts the error messages. For f16 the loss scale is the given one, or else
   /// `first_loss_scale`. Throws UsageError for a dtype that is not half; for bf16, which has the
   /// range of f32 and needs no scale, with a scale or with scaling options other than the `usual`
   /// ones; for a scale that is not positive and finite or not between floor and ceiling; for

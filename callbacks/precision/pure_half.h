@@ -20,8 +20,8 @@ struct PureHalfOptions {
 ///                last place of its weight (2^-12 of it in f16, 2^-9 in bf16) is lost
 ///   train_end    weights and state are f32 again, and what was rounded away stays so
 ///
-/// BatchNorm, and the modules that `keep_f32` names, compute in f32 with half parameters. There is
-/// no loss scale, and gradients are not checked for inf and NaN. See `PrecisionCallback`.
+/// BatchNorm, and the modules that `keep_f32` names, compute in f32 with half parameters. Pure half
+/// has no loss scale, and its gradients are not checked for inf and NaN. See `PrecisionCallback`.
 class PureHalf final : public PrecisionCallback {
  public:
   /// Throws UsageError for a dtype that is not half.

@@ -31,7 +31,7 @@ std::vector<std::string> metrics_of(const EpochRecord& epoch) {
   return names;
 }
 
-/// Rows by their epoch.
+/// Rows by epoch.
 using Rows = std::map<std::int64_t, std::vector<Cell>>;
 
 /// Returns the rows of a table left by an interrupted run.

@@ -12,8 +12,8 @@ namespace learn::callbacks {
 
 /// Writes a row for each finished epoch: epoch, time (seconds), train_loss, valid_loss, the
 /// metrics, lr, skipped (steps), loss_scale, samples_per_second. A row is on the disk when its
-/// epoch ends. The columns are those of the first epoch; a metric that appears later gets no
-/// column, and one warning names it. Needs a Recorder.
+/// epoch ends. The first epoch determines the columns; a metric that appears later gets no column,
+/// and one warning names it. Needs a Recorder.
 ///
 /// The first fit creates the file, with a row for each epoch in the recorder. Further fits of the
 /// same learner append to it. After a state was loaded, the rows of an existing file are kept up to

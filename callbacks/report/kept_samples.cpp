@@ -15,7 +15,7 @@ Shape with_rows(Shape shape, std::int64_t rows) {
   return shape;
 }
 
-/// Allocates memory for `rows` such rows, unless `there` is such memory already.
+/// Allocates memory for `rows` rows like `like`, unless `there` has it already.
 void make_room(Context& ctx, const Tensor& like, std::int64_t rows, DType dtype, Tensor& there) {
   const Shape shape = with_rows(like.shape(), rows);
   if (!there.defined() || there.shape() != shape || there.dtype() != dtype)
@@ -27,7 +27,8 @@ void copy_row(Context& ctx, const Tensor& from, std::int64_t row, Tensor& to, st
   kernels::cast(ctx, from.rows(row, 1), slot);
 }
 
-/// Classes, or a target for each output, of the kind that `kept` has if there are any.
+/// Returns whether the targets are classes, or one for each output, and of the same kind as `kept`
+/// if that is defined.
 bool has_targets(const BatchRun& batch, const Tensor& kept) {
   if (!batch.y.defined()) return false;
   const Shape& shape = batch.y.shape();
@@ -60,7 +61,7 @@ void KeptSamples::add(Context& ctx, const BatchRun& batch) {
   if (complete() || places_[next_] >= seen_) return;
   const bool usable = batch.pred.defined() && batch.pred.value().shape().rank() == 2;
   if (usable && size_ == 0) reserve(ctx, batch);
-  if (usable && !has_targets(batch, y_)) y_ = {};  // those of a part would be shown beside others
+  if (usable && !has_targets(batch, y_)) y_ = {};  // some samples have no targets: drop all
   for (; !complete() && places_[next_] < seen_; ++next_) {
     if (!usable) continue;
     const std::int64_t row = places_[next_] - begin;

@@ -98,7 +98,7 @@ void MetricsLog::batch_end(Learner&) {
 
 void MetricsLog::epoch_end(Learner& learn) {
   Recorder& recorder = recorder_of(learn, name());
-  (void)recorder.batches(learn);  // all that are still on the device
+  (void)recorder.batches(learn);  // reads all values that are still on the device
   write_batches();
   if (const EpochRecord* const epoch = recorder.finished_epoch()) file_->lines({row_of(*epoch)});
 }

@@ -22,8 +22,8 @@ struct MetricsLogOptions {
 ///   {"kind": "epoch", "epoch": 1, "seconds": 3.1, "train_loss": 1.9, "valid_loss": 1.8,
 ///    "accuracy": 0.4, "lr": 0.1, "skipped": 0, "loss_scale": 1, "samples_per_second": 2100}
 ///
-/// The names are those of BatchRecord and EpochRecord; `grad_norm` and `update_ratio` are present
-/// if they were measured (StepNorms). An infinite or NaN value, or a missing validation loss, is
+/// The names are as in BatchRecord and EpochRecord; `grad_norm` and `update_ratio` are present if
+/// they were measured (StepNorms). An infinite or NaN value, or a missing validation loss, is
 /// null. Rows of batches are written when their values have arrived from the device, at the end of
 /// an epoch at the latest, so that no batch waits. A written row is on the disk.
 ///

@@ -16,7 +16,7 @@ struct RunHistory {
 };
 
 /// Reads the recorded values from the last state in a run's folder, whether the run has ended or
-/// not. Throws CheckpointError if there is no state.
+/// not. Throws CheckpointError if the folder holds no state.
 [[nodiscard]] RunHistory read_run_history(const std::filesystem::path& run);
 
 }  // namespace learn::callbacks

@@ -9,7 +9,7 @@
 namespace learn::callbacks {
 namespace {
 
-/// As many points as a plot is wide.
+/// A plot is about this many points wide.
 constexpr std::int64_t kMaxPoints = 1024;
 
 /// Returns the batches of a table of at most `rows`: those at the start of epochs, or of equal
@@ -90,7 +90,7 @@ std::string of_group(const std::string& quantity, int layer_group) {
   return layer_group < 0 ? quantity : fmt::format("{}, group {}", quantity, layer_group + 1);
 }
 
-/// Layer groups that are all alike are one line.
+/// Merges layer groups with equal values into one line.
 void merge_groups(std::vector<SchedulePreview::Line>& lines) {
   const bool alike = std::ranges::all_of(
       lines, [&](const SchedulePreview::Line& line) { return line.values == lines[0].values; });

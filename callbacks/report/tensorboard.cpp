@@ -13,7 +13,8 @@ namespace {
 
 namespace tb = tensorboard;
 
-/// Points that are collected before they are written in the middle of an epoch, and for how long.
+/// Limits on points that are collected in the middle of an epoch before they are written: their
+/// number, and the time since the last write.
 constexpr std::size_t kPoints = 512;
 constexpr std::chrono::seconds kPatience{10};
 
@@ -56,7 +57,7 @@ void TensorBoard::train_begin(Learner& learn) {
               options_.draw
                   ? "the batches have no three colour channels"
                   : "images need a function that draws samples (TensorBoardOptions::draw)");
-  // A sandbox before the first fit has loaded the state of a training that has not begun.
+  // A sandbox before the first fit has loaded the state of a training that has not started.
   if (!file_ && (!loaded || batch == 0)) tb::set_former_events_aside(options_.path);
   file_.emplace(options_.path, batch + 1);
   if (!options_.config.empty())
@@ -98,7 +99,7 @@ void TensorBoard::batch_end(Learner& learn) {
 
 void TensorBoard::epoch_end(Learner& learn) {
   Recorder& recorder = recorder_of(learn, name());
-  (void)recorder.batches(learn);  // all that are still on the device
+  (void)recorder.batches(learn);  // reads all values that are still on the device
   write_batches();
   write_images(learn, training_, training_batch_, "training");
   // An interrupted validation is repeated when the run is resumed.

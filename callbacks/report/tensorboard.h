@@ -33,21 +33,20 @@ struct TensorBoardOptions {
 ///   epoch/train_loss, valid_loss, metrics, lr, skipped,           at the end of an epoch
 ///         loss_scale, seconds, samples_per_second                 (EpochRecord)
 ///   weights/NAME       histogram of a parameter, of its f32 master if it is half in the model
-///   gradients/NAME     of its gradient in the last step of the epoch, unscaled, clipped by value
-///   if
-///                      it is, not by norm; none if the last batch took no step
-///   not_finite/weights, gradients    how many values are infinite or NaN; histograms leave them
-///                      out, and not_finite/weights/NAME says where they are
-///   images/training, validation      samples as the model was given them, with their classes and
-///                      what it predicted: the first ones of the epoch, in training mode; and the
-///                      same ones of each whole validation, from all over it. Both passes make
-///                      these predictions anyway: nothing is computed twice
+///   gradients/NAME     histogram of its gradient in the last step of the epoch: unscaled, clipped
+///                      by value if enabled, but not by norm; none if the last batch took no step
+///   not_finite/weights, gradients    number of infinite and NaN values, which histograms leave
+///                      out; not_finite/weights/NAME locates them
+///   images/training, validation      samples as the model received them, with their classes and
+///                      its predictions: the first samples of the epoch, in training mode; and the
+///                      same samples of each whole validation, spread over it. Both passes make
+///                      these predictions anyway, so nothing is computed twice
 ///   config             text
 ///
 /// Points of batches are written when their values have arrived from the device, every ten seconds
 /// if there are any, and at the end of an epoch, so that no batch waits. Captured steps stay
-/// captured, as nothing happens inside them. Written values are on the disk. A training has the
-/// same bits with and without this callback. It is inactive in a sandbox.
+/// captured, because nothing happens inside them. Written values are on the disk. A training has
+/// the same bits with and without this callback. It is inactive in a sandbox.
 ///
 /// The first fit moves event files in the folder to its subfolder `former-1`; further fits of the
 /// same learner append to the file. After loading the state of another batch a new file follows,

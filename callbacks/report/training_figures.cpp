@@ -32,7 +32,7 @@ struct Moments {
   [[nodiscard]] Moments plus(const Moments& o) const {
     return {one + o.one, d + o.d, dd + o.dd, loss + o.loss, d_loss + o.d_loss};
   }
-  /// Returns the value at distance 0 of the straight line through them; NaN if there are none.
+  /// Returns the value at distance 0 of the straight line through the losses; NaN without losses.
   [[nodiscard]] double line_at_zero() const {
     const double determinant = one * dd - d * d;
     if (determinant > 1e-9 * one * one) return (dd * loss - d * d_loss) / determinant;
@@ -40,9 +40,9 @@ struct Moments {
   }
 };
 
-/// Returns for each record the value of a line through the losses around it, whose weights fall by
-/// e with each sixtieth of the training. A mean of earlier losses, like the recorder's for a
-/// running training, lags: while the loss falls it lies above nearly all of them. A mean of the
+/// Returns, for each record, the value of a line through the losses around it, whose weights fall
+/// by e with each sixtieth of the training. A mean of earlier losses, like the recorder's for a
+/// running training, lags: while the loss falls, it is above nearly all of them. A mean of the
 /// losses around it has this problem at the ends.
 std::vector<double> smoothed_losses(const std::vector<BatchRecord>& batches) {
   constexpr double kWidths = 60;
@@ -93,7 +93,7 @@ std::string name_of(std::span<const RunHistory> runs, std::size_t run, const std
   return runs.size() == 1 ? what : fmt::format("{}: {}", runs[run].name, what);
 }
 
-/// A record of several batches is a line between the lowest loss and the highest.
+/// Draws a record of several batches as a line between the lowest and the highest loss.
 Series raw_losses(const RunHistory& run) {
   Series raw{.name = "training, each batch", .faint = true};
   for (const BatchRecord& batch : run.batches) {
@@ -139,7 +139,7 @@ Panel loss_panel(std::span<const RunHistory> runs) {
   return panel;
 }
 
-/// NaN for an epoch without the value leaves a gap in the line.
+/// Returns the value of a metric, or NaN for an epoch without it, which leaves a gap in the line.
 double metric_of(const EpochRecord& epoch, const std::string& name) {
   for (const auto& [known, value] : epoch.metrics)
     if (known == name) return value;
@@ -190,7 +190,7 @@ void add_metrics(std::span<const RunHistory> runs, plot::Figure& figure) {
     }
   }
   if (!shares.series.empty())
-    figure.panels.insert(figure.panels.begin() + 1, std::move(shares));  // behind the losses
+    figure.panels.insert(figure.panels.begin() + 1, std::move(shares));  // after the losses
 }
 
 /// `quantity`: with its unit.
@@ -208,7 +208,7 @@ Panel batch_panel(std::span<const RunHistory> runs,
   return panel;
 }
 
-/// A dot at each record with a step that was not made, on the line of the loss scale.
+/// Draws a dot at each record with a skipped step, on the line of the loss scale.
 Series skips(const RunHistory& run, std::string name) {
   Series series{.name = std::move(name), .markers = true};
   for (const BatchRecord& batch : run.batches) {

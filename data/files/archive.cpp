@@ -25,8 +25,8 @@ constexpr std::uintmax_t kMaxBytes = 8ULL << 30U;  // of all files together
 
 std::string too_large() { return fmt::format("is larger than {} MiB", kMaxFileBytes >> 20U); }
 
-/// Returns the limit on the unpacked size of an archive. Images and CIFAR's files hardly shrink, so
-/// an archive that grows a hundredfold is not a data set.
+/// Returns the limit on the unpacked size of an archive. Images and CIFAR's files compress badly,
+/// so an archive that grows a hundredfold is not a data set.
 std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
   constexpr std::uintmax_t kGrowth = 100;
   constexpr std::uintmax_t kFree = 256U << 20U;
@@ -36,7 +36,7 @@ std::uintmax_t allowed_bytes(std::uintmax_t archive_bytes) {
 using Bytes = std::vector<std::uint8_t>;
 using Reader = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
-/// Returns whether it, or a folder above it, was left by a system.
+/// Returns whether a file, or a folder above it, was created by an operating system.
 bool of_system(const fs::path& path) {
   return std::any_of(
       path.begin(), path.end(), [](const fs::path& part) { return is_system_name(part.string()); });
@@ -62,7 +62,7 @@ class Utf8Names {
   locale_t before_ = nullptr;
 };
 
-/// "./a//b/" and "a/b" are one path.
+/// Returns "a/b" for both "./a//b/" and "a/b".
 fs::path tidy(const fs::path& path) {
   fs::path clean = path.lexically_normal();
   if (!clean.has_filename()) clean = clean.parent_path();
@@ -221,7 +221,7 @@ class ArchiveTree : public FileTree {
       specials_.insert(path);
       return;
     }
-    // All folders above it are kept: a name of 64 kB may have 32,000.
+    // All parent folders are stored, and a name of 64 kB may have 32,000.
     constexpr std::ptrdiff_t kMaxDepth = 100;
     if (std::distance(path.begin(), path.end()) > kMaxDepth)
       return refuse(path, fmt::format("is more than {} folders deep", kMaxDepth));
@@ -236,7 +236,7 @@ class ArchiveTree : public FileTree {
     const auto size = static_cast<std::uintmax_t>(std::max<la_int64_t>(0, size_in_header));
     if (size > kMaxFileBytes) {
       refuse(path, too_large(), true);
-      return add_to_total(path, size);  // it may have to be unpacked to reach the next
+      return add_to_total(path, size);  // it may have to be unpacked to reach the next one
     }
     Bytes bytes;
     std::array<std::uint8_t, 64 << 10> block;
@@ -279,7 +279,7 @@ class ArchiveTree : public FileTree {
                           !ended_});
   }
 
-  /// Most archives have one folder at the top, called like the archive.
+  /// Enters the single top-level folder that most archives have, named like the archive.
   void enter_single_folder() {
     const std::vector<std::string> top = folders({});
     const bool files_at_top = std::any_of(files_.begin(), files_.end(), [](const auto& file) {
@@ -300,7 +300,7 @@ class ArchiveTree : public FileTree {
   std::uintmax_t total_ = 0;
   std::string last_;                    ///< member whose header was read
   bool ended_ = false;                  ///< nothing more can be read
-  std::vector<TreeProblem>* problems_;  ///< if none, every problem is an error
+  std::vector<TreeProblem>* problems_;  ///< null: every problem is an error
 };
 
 }  // namespace

@@ -59,21 +59,21 @@ class Decoder {
     return decode_image(tree_.read(files_[i]), {.channels = options_.channels});
   }
 
-  /// The first image's size, if none is given.
+  /// Uses the first image's size, unless a size was given.
   void choose_size() {
     size_ = options_.size.value_or(ImageSize{});
     for (std::size_t i = 0; i < files_.size() && size_ == ImageSize{}; ++i) {
       try {
         size_ = dimensions_of(decoded_file(i));
-      } catch (const DataError&) {  // `decode` meets it again and keeps its error
+      } catch (const DataError&) {  // `decode` fails on it again and keeps the error
       }
     }
     out_.height = size_.height;
     out_.width = size_.width;
   }
 
-  /// A few bytes can claim many pixels, so nothing is reserved before the size is known to be
-  /// right.
+  /// Checks the memory that the images need. A few bytes can claim many pixels, so no memory is
+  /// reserved before the size is checked.
   void check_memory() {
     constexpr std::uintmax_t kFree = 1ULL << 30U;
     constexpr std::uintmax_t kGrowth = 100;
@@ -129,8 +129,7 @@ class Decoder {
     const auto total = static_cast<std::int64_t>(files_.size());
     in_parallel(total, options_.threads, options_.progress, [&](std::int64_t i) {
       const auto file = static_cast<std::size_t>(i);
-      // Images after one of another size are useless, but those before it may have another size
-      // too.
+      // Images after one of another size are useless, but earlier ones may have another size, too.
       if (file < first_of_other_size_) decode_to_place(file);
     });
   }
@@ -190,7 +189,7 @@ class Decoder {
   const std::string& where_;
   const std::vector<fs::path>& files_;
   const DecodeFilesOptions& options_;
-  ImageSize size_;  ///< that all are to have
+  ImageSize size_;  ///< required size of all images
   std::atomic<std::int64_t> scaled_ = 0;
   std::vector<std::string> errors_;  ///< of the files that cannot be decoded
   std::mutex mutex_;

@@ -38,7 +38,7 @@ class FolderWalk {
       if (!is_system_name(name)) entries.emplace_back(std::move(name), *at);
     }
     if (error) found_.unreadable.push_back({folder, error.message()});
-    // Visited in this order, files come sorted by path.
+    // This order yields files sorted by path.
     std::ranges::sort(
         entries, {}, [](const auto& entry) -> const std::string& { return entry.first; });
     above_.push_back(real);

@@ -12,7 +12,7 @@ namespace learn::data {
 /// An image that is not decoded yet, or the error for one or more that cannot be read.
 struct ImageFile {
   std::string name;            ///< as shown to the user: "photos/cat.jpg", "photos.zip/cat.jpg"
-  std::filesystem::path path;  ///< path in `tree`, or of the file if there is no tree
+  std::filesystem::path path;  ///< path in `tree`, or of the file without a tree
   std::shared_ptr<const FileTree> tree;  ///< the tree that holds it, if any
   std::string error;                     ///< why it cannot be read, as far as known
 
@@ -25,7 +25,7 @@ struct ImageFile {
 /// sorted by path. `name`: the user's name for `path`. Files that are not images
 /// (`why_passed_over`) are counted in the log. A folder in it, or a member or the rest of an
 /// archive, that cannot be read becomes an entry with an error and does not affect the others.
-/// Throws DataError, whose text does not name the path, if it is none of these or holds no images.
+/// Throws DataError, whose text does not name the path, if it is something else or holds no images.
 [[nodiscard]] std::vector<ImageFile> image_files(const std::filesystem::path& path,
                                                  const std::string& name);
 

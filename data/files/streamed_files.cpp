@@ -55,7 +55,7 @@ class FileSource final : public ImageSource {
     return files_[static_cast<std::size_t>(place)].read(channels_);
   }
 
-  /// Why it cannot be decoded; empty if it can.
+  /// Returns why the image cannot be decoded; empty if it can.
   [[nodiscard]] std::string problem(std::int64_t place) const {
     try {
       (void)decode(place);
@@ -78,7 +78,7 @@ class FileSource final : public ImageSource {
   std::vector<ImageFile> files_;
   ImageSize size_;
   std::int64_t channels_;
-  mutable ImageCache cache_;  // holds what `decode` would give
+  mutable ImageCache cache_;  // holds the results of `decode`
 };
 
 /// Returns for each file why it cannot be decoded.
@@ -92,7 +92,7 @@ std::vector<std::string> problems_of(const FileSource& source,
   return problems;
 }
 
-/// The positions of the files that can be decoded, if enough can.
+/// Returns the positions of the files that can be decoded, if there are enough.
 std::vector<std::int64_t> sound_files(const FileSource& source,
                                       std::int64_t count,
                                       const std::string& where,

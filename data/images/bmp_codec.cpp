@@ -15,12 +15,12 @@ namespace learn::data {
 namespace {
 
 constexpr std::size_t kFileHeader = 14;
-constexpr std::uint32_t kOldHeader = 12;  ///< OS/2's, of 16-bit numbers
+constexpr std::uint32_t kOldHeader = 12;  ///< header of OS/2, with 16-bit numbers
 
 struct Header {
   std::int64_t width = 0;
   std::int64_t height = 0;
-  std::int64_t bits = 0;  ///< of a pixel
+  std::int64_t bits = 0;  ///< bits per pixel
   std::uint32_t compression = 0;
   std::int64_t pixels_at = 0;
 };
@@ -54,7 +54,7 @@ Header header_of(Bytes file) {
 
 Image decode_bmp(Bytes file, std::int64_t max_pixels) {
   const Header header = header_of(file);
-  constexpr std::uint32_t kMasks = 3;  // which bits are which colour: no compression
+  constexpr std::uint32_t kMasks = 3;  // masks select the bits of each colour; not compressed
   if (header.compression != 0 && header.compression != kMasks)
     fail<DataError>("compressed BMP (kind {}) is not supported: save it as PNG",
                     header.compression);

@@ -11,7 +11,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::string_view kHeader("Exif\0\0", 6);
 
-/// Numbers of a TIFF block in its byte order. Reads past its end give nothing.
+/// Numbers of a TIFF block in its byte order. Reads past its end return nothing.
 class TiffNumbers {
  public:
   explicit TiffNumbers(Bytes block) : block_(block), little_(!block.empty() && block[0] == 'I') {}
@@ -29,7 +29,7 @@ class TiffNumbers {
   bool little_;
 };
 
-/// Bytes of a number of one of TIFF's integer types; 0 for others.
+/// Returns the size in bytes of one of TIFF's integer types; 0 for other types.
 std::size_t bytes_of_type(std::uint64_t type) {
   switch (type) {
     case 6:  // SBYTE
@@ -61,7 +61,7 @@ int exif_orientation(Bytes block) {
   while (has_exif_header(block)) block = block.subspan(kHeader.size());
   constexpr std::uint64_t kVersion = 42;
   constexpr std::uint64_t kOrientation = 0x0112;
-  constexpr std::uint64_t kEntryBytes = 12;  // tag, type, count, value or where it is
+  constexpr std::uint64_t kEntryBytes = 12;  // tag, type, count, value or its offset
   const TiffNumbers numbers(block);
   if (numbers.at(2, 2) != kVersion) return 1;
   const std::uint64_t directory = numbers.at(4, 4).value_or(0);
@@ -84,7 +84,7 @@ int exif_orientation(Bytes block) {
 }
 
 std::vector<std::uint8_t> exif_of_profile(std::string_view text) {
-  // An empty line, the profile's name and its length come before.
+  // An empty line, the profile's name and its length come first.
   for (int line = 0; line < 3; ++line) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) return {};
@@ -112,8 +112,8 @@ Image upright(Image image, int orientation) {
   const bool turned = orientation >= 5;
   Image out{turned ? width : height, turned ? height : width, {}};
   out.pixels.resize(image.pixels.size());
-  // The first row and column of the file are, by the standard: 2 top right, 3 bottom right,
-  // 4 bottom left, 5 left top, 6 right top, 7 right bottom, 8 left bottom.
+  // By the standard, the first row and column of the file are: 2 top right, 3 bottom right, 4
+  // bottom left, 5 left top, 6 right top, 7 right bottom, 8 left bottom.
   const auto source = [&](std::int64_t y, std::int64_t x) -> std::pair<std::int64_t, std::int64_t> {
     switch (orientation) {
       case 2:

@@ -37,7 +37,7 @@ class Cursor {
   Bytes file_;
 };
 
-/// The variant of LZW that GIF has: codes of 3 to 12 bits, the lowest bit first.
+/// GIF's variant of LZW: codes of 3 to 12 bits, the lowest bit first.
 class LzwReader {
  public:
   LzwReader(Bytes packed, int symbol_bits) : packed_(packed), symbol_bits_(symbol_bits) { clear(); }
@@ -45,7 +45,7 @@ class LzwReader {
   /// Decodes up to this many symbols; fewer if the data end.
   std::vector<std::uint8_t> read(std::size_t count) {
     std::vector<std::uint8_t> out;
-    std::size_t before = kMaxSize;  // none
+    std::size_t before = kMaxSize;  // no code yet
     while (out.size() < count) {
       const std::optional<std::size_t> code = next_code();
       if (!code || code == end_code()) break;
@@ -128,7 +128,7 @@ struct Frame {
   bool interlaced;
 };
 
-/// Returns which row of an interlaced image is stored as number `row`.
+/// Returns the row of an interlaced image that is stored as number `row`.
 std::int64_t interlaced_row(std::int64_t row, std::int64_t height) {
   constexpr std::array<std::array<std::int64_t, 2>, 4> kPasses{{{0, 8}, {4, 8}, {2, 4}, {1, 2}}};
   for (const auto [start, step] : kPasses) {
@@ -148,7 +148,7 @@ class GifReader {
 
   Image first_image() {
     constexpr std::size_t kSignature = 6;
-    constexpr std::size_t kHeader = 7;  // width, height, palette, background, shape of a pixel
+    constexpr std::size_t kHeader = 7;  // width, height, palette, background, pixel aspect
     in_.take(kSignature);
     const Bytes header = in_.take(kHeader);
     width_ = number(header, 0);
@@ -176,7 +176,7 @@ class GifReader {
   }
 
   Image image() {
-    constexpr std::size_t kHeader = 9;  // place, size, palette
+    constexpr std::size_t kHeader = 9;  // position, size, palette
     const Bytes header = in_.take(kHeader);
     const Frame frame{number(header, 0),
                       number(header, 2),
@@ -222,9 +222,9 @@ class GifReader {
   std::int64_t max_pixels_;
   std::int64_t width_ = 0;
   std::int64_t height_ = 0;
-  std::array<std::uint8_t, 768> palette_{};  ///< without one of the file's: grey
+  std::array<std::uint8_t, 768> palette_{};  ///< without one in the file: grey
   std::size_t colours_ = 256;
-  std::optional<std::size_t> transparent_;  ///< the colour, which is also where no image lies
+  std::optional<std::size_t> transparent_;  ///< this colour; also where no image was drawn
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ using namespace std::string_view_literals;
 struct Format {
   const char* name;
   std::string_view start;
-  std::string_view at_eight;  ///< what stands 8 bytes in: of a container of other things, too
+  std::string_view at_eight;  ///< content at byte 8; the start alone occurs in other containers,
+                              ///< too
   Image (*decode)(Bytes, std::int64_t);
 };
 
@@ -26,7 +27,7 @@ constexpr std::array kFormats{Format{"JPEG", "\xFF\xD8\xFF"sv, ""sv, decode_jpeg
                               Format{"WebP", "RIFF"sv, "WEBP"sv, decode_webp},
                               Format{"TIFF", "II*\0"sv, ""sv, decode_tiff},
                               Format{"TIFF", "MM\0*"sv, ""sv, decode_tiff},
-                              Format{"TIFF", "II+\0"sv, ""sv, decode_tiff},  // of more than 4 GiB
+                              Format{"TIFF", "II+\0"sv, ""sv, decode_tiff},  // above 4 GiB
                               Format{"TIFF", "MM\0+"sv, ""sv, decode_tiff},
                               Format{"BMP", "BM"sv, ""sv, decode_bmp},
                               Format{"GIF", "GIF87a"sv, ""sv, decode_gif},

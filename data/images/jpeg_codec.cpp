@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-// These need the headers above: sizes and files of the C library.
+// These need the C library's sizes and files, from the headers above.
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -23,8 +23,8 @@ void cmyk_to_rgb(const std::vector<std::uint8_t>& cmyk, std::vector<std::uint8_t
       rgb[3 * i + c] = static_cast<std::uint8_t>(cmyk[4 * i + c] * cmyk[4 * i + 3] / 255);
 }
 
-/// libjpeg on a file in memory. Its errors jump out of C code, so what they jump over has no
-/// destructor: the lambdas that `attempt` calls.
+/// libjpeg on a file in memory. Its errors are long jumps out of C code, which skip destructors, so
+/// the lambdas that `attempt` calls hold no objects with one.
 class JpegReader {
  public:
   explicit JpegReader(Bytes file) : file_(file) {
@@ -112,9 +112,9 @@ class JpegReader {
     self->stop();
   }
 
-  /// Stops at those that cost pixels.
+  /// Fails on warnings that mean lost pixels.
   static void weigh_warning(j_common_ptr jpeg, int level) {
-    if (level >= 0) return;  // a trace
+    if (level >= 0) return;  // a trace message
     switch (jpeg->err->msg_code) {
       case JWRN_ADOBE_XFORM:
       case JWRN_JFIF_MAJOR:
@@ -125,7 +125,8 @@ class JpegReader {
         static_cast<JpegReader*>(jpeg->client_data)->ended_ = true;
         return;
       case JWRN_EXTRANEOUS_DATA: {
-        // Between segments they are padding, within a scan they are pixels that were not decoded.
+        // Between segments these bytes are padding; within a scan they are pixels that were not
+        // decoded.
         const int marker = jpeg->err->msg_parm.i[1];
         if (marker < JPEG_RST0 || marker > JPEG_RST0 + 7) return;
         break;
@@ -154,7 +155,7 @@ class JpegReader {
   std::jmp_buf failed_{};
   std::array<char, JMSG_LENGTH_MAX> why_{};
   int orientation_ = 1;
-  bool ended_ = false;  ///< the file, before the end mark
+  bool ended_ = false;  ///< the file ended before the end mark
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ std::optional<PassedOver> why_passed_over(const std::filesystem::path& path,
   if (has_image_name(path)) return std::nullopt;
   const std::string extension = in_small_letters(path.extension().string());
   const bool image = *image_format(start()) != '\0';
-  // "face.0001" has a number, no extension.
+  // The "extension" of "face.0001" is a number.
   const bool tells = extension.find_first_not_of(".0123456789") != std::string::npos;
   if (image && !tells) return std::nullopt;
   return PassedOver{.file = name,

@@ -18,7 +18,7 @@ struct PassedOver {
   bool may_be_image = true;
 };
 
-/// Kind of an image that lies next to the class folders instead of in one.
+/// The kind of an image that is next to the class folders instead of in one.
 inline constexpr const char* kOutsideOfClasses = "outside of class folders";
 
 /// Returns why the file at `path`, called `name` in messages, is not taken for an image, or nothing

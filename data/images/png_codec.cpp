@@ -21,7 +21,7 @@ struct PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  /// libpng reports harmless oddities as warnings (1) and keeps going; errors are 2 and above.
+  /// libpng reports harmless problems as warnings (1) and continues; errors are 2 and above.
   void require(int ok) const {
     if (ok == 0 || image.warning_or_error > 1) fail<DataError>("damaged PNG: {}", image.message);
   }
@@ -35,15 +35,15 @@ std::uint32_t big_endian(const std::uint8_t* bytes) {
 constexpr std::size_t kSignature = 8;
 constexpr std::size_t kFrame = 12;  // length, type, checksum
 
-/// The data read from a file: the chunks that the pixels need, and how to turn them upright.
+/// The parts read from a file: the chunks that the pixels need, and the orientation.
 struct PngParts {
   std::vector<std::uint8_t> pixels;  ///< a PNG file
-  std::optional<int> exif;           ///< the orientation by eXIf
-  std::optional<int> profile;        ///< by a text chunk of ImageMagick
+  std::optional<int> exif;           ///< the orientation from eXIf
+  std::optional<int> profile;        ///< from a text chunk of ImageMagick
 };
 
 std::string inflated(Bytes packed) {
-  constexpr std::size_t kMax = 1 << 20;  // a block of EXIF has 64 KiB at most, two digits a byte
+  constexpr std::size_t kMax = 1 << 20;  // an EXIF block has at most 64 KiB, two digits per byte
   std::string text(kMax, '\0');
   z_stream stream{};
   stream.next_in = const_cast<Bytef*>(packed.data());
@@ -57,8 +57,8 @@ std::string inflated(Bytes packed) {
   return text;
 }
 
-/// The orientation by ImageMagick's profile of EXIF in a tEXt, zTXt or iTXt chunk; nothing by
-/// other chunks.
+/// Returns the orientation from ImageMagick's EXIF profile in a tEXt, zTXt or iTXt chunk; nothing
+/// for other chunks.
 std::optional<int> orientation_of_text(std::string_view type, Bytes content) {
   if (type != "tEXt" && type != "zTXt" && type != "iTXt") return std::nullopt;
   std::string_view rest(reinterpret_cast<const char*>(content.data()), content.size());
@@ -71,10 +71,10 @@ std::optional<int> orientation_of_text(std::string_view type, Bytes content) {
   if (key != "Raw profile type exif" && key != "Raw profile type APP1") return std::nullopt;
   take(1);
   bool packed = type == "zTXt";
-  if (packed) take(1);  // the method: there is one
+  if (packed) take(1);  // the method: only one is defined
   if (type == "iTXt") {
     packed = take(2).starts_with('\1');
-    for (int text = 0; text < 2; ++text) {  // the language, and the key in it
+    for (int text = 0; text < 2; ++text) {  // the language, and the translated keyword
       take(rest.find('\0'));
       take(1);
     }
@@ -84,9 +84,9 @@ std::optional<int> orientation_of_text(std::string_view type, Bytes content) {
 }
 
 /// Checks that every chunk is complete and has the right checksum, because libpng stops at the last
-/// row of pixels and would miss later damage. libpng gets only the chunks with pixels, palette and
-/// transparency. With others, above all gAMA, it would change colours, which no other program that
-/// trains or runs models does.
+/// row of pixels and would miss later damage. Passes only the chunks with pixels, palette and
+/// transparency to libpng. With others, mainly gAMA, it would change colours, which other programs
+/// that train or run models do not do.
 PngParts parts_of(Bytes file) {
   PngParts parts;
   const auto keep = [&](std::size_t at, std::size_t bytes) {
@@ -119,7 +119,8 @@ Image decode_png(Bytes file, std::int64_t max_pixels) {
   PngReader reader;
   reader.require(
       png_image_begin_read_from_memory(&reader.image, parts.pixels.data(), parts.pixels.size()));
-  reader.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16-bit files are as bright as 8-bit ones
+  reader.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16-bit files get the same brightness as 8-bit
+                                                    // ones
   Image image = sized_image(reader.image.width, reader.image.height, max_pixels);
   const bool alpha = (reader.image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
   reader.image.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;

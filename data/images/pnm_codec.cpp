@@ -9,7 +9,8 @@ namespace {
 
 bool is_blank(std::uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/// PBM, PGM and PPM, "P1" to "P6": as text or bytes, of one bit, grey or coloured.
+/// Reads PBM, PGM and PPM, "P1" to "P6": as text or bytes, with one bit per pixel, grey or
+/// coloured.
 class PnmReader {
  public:
   PnmReader(Bytes file, std::int64_t max_pixels)

@@ -9,7 +9,7 @@
 namespace learn::data {
 namespace {
 
-/// Source pixels that make one output pixel, and their shares.
+/// The source pixels of one output pixel, and their weights.
 struct Taps {
   std::int64_t first;
   std::vector<float> weights;
@@ -39,7 +39,7 @@ std::vector<Taps> make_taps(std::int64_t size, std::int64_t count, double scale,
   return taps;
 }
 
-/// (H,W,C) as (H,columns,C). `kFixed`: the number of channels, if the compiler is to know it.
+/// Converts (H,W,C) to (H,columns,C). `kFixed`: the number of channels, if known at compile time.
 template <std::int64_t kFixed>
 std::vector<float> shrink_columns(const Image& image, const std::vector<Taps>& columns) {
   const auto channels = static_cast<std::size_t>(kFixed > 0 ? kFixed : image.channels);
@@ -59,7 +59,7 @@ std::vector<float> shrink_columns(const Image& image, const std::vector<Taps>& c
   return narrow;
 }
 
-/// Row by row, so that neighbours are added up at the same time.
+/// Works row by row, so that neighbouring values are added up at the same time.
 void shrink_rows(const std::vector<float>& narrow, const std::vector<Taps>& rows, Image& out) {
   const auto row_values = static_cast<std::size_t>(out.width * out.channels);
   std::vector<float> sums(row_values);
@@ -71,7 +71,7 @@ void shrink_rows(const std::vector<float>& narrow, const std::vector<Taps>& rows
       for (std::size_t i = 0; i < row_values; ++i) sums[i] += weight * from[i];
       from += row_values;
     }
-    // A float and a half is exact in double: the nearest integer, of two the larger.
+    // A float plus a half is exact in double, so this rounds to the nearest integer, and halves up.
     for (const float sum : sums)
       *to++ = static_cast<std::uint8_t>(std::min(255, static_cast<int>(double{sum} + 0.5)));
   }

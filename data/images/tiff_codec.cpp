@@ -20,7 +20,7 @@ namespace {
 struct Source {
   Bytes file;
   std::size_t at = 0;
-  std::string error;  ///< the first
+  std::string error;  ///< the first error
 };
 
 tmsize_t read(thandle_t handle, void* to, tmsize_t size) {
@@ -45,8 +45,8 @@ int close(thandle_t) { return 0; }
 
 toff_t size(thandle_t handle) { return static_cast<Source*>(handle)->file.size(); }
 
-/// The whole file, so that libtiff takes nothing from a copy in pieces: version 4.5.0 refuses tiles
-/// without compression whose piece it rounds up.
+/// Maps the whole file, so that libtiff does not copy it in pieces: version 4.5.0 rejects
+/// uncompressed tiles when it rounds up the size of such a piece.
 int map(thandle_t handle, void** base, toff_t* bytes) {
   const Bytes file = static_cast<Source*>(handle)->file;
   *base = const_cast<std::uint8_t*>(file.data());
@@ -64,7 +64,7 @@ int keep_error(TIFF*, void* to, const char*, const char* format, va_list values)
   return 1;
 }
 
-/// Mostly tags of programs that libtiff does not support.
+/// Ignores warnings, most of which are about tags that libtiff does not support.
 int ignore_warning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
 using Options = std::unique_ptr<TIFFOpenOptions, decltype(&TIFFOpenOptionsFree)>;
@@ -112,14 +112,15 @@ Image decode_tiff(Bytes file, std::int64_t max_pixels) {
   const std::uint16_t* kinds = nullptr;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_EXTRASAMPLES, &extra, &kinds);
   if (extra > 0 && kinds[0] == EXTRASAMPLE_UNASSALPHA) {
-    // Otherwise libtiff multiplies colours by the first of them.
+    // Otherwise libtiff multiplies colours by the first extra channel.
     std::vector<std::uint16_t> bands(kinds, kinds + extra);
     bands[0] = EXTRASAMPLE_ASSOCALPHA;
     TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, extra, bands.data());
   }
   Reading reading(tiff.get(), source);
   const int orientation = reading.orientation;
-  reading.req_orientation = reading.orientation;  // rows as they lie: `upright` knows all eight
+  reading.req_orientation = reading.orientation;  // keep the stored order of rows: `upright`
+                                                  // handles all eight
   std::vector<std::uint32_t> raster(image.pixels.size() / 3);
   if (TIFFRGBAImageGet(&reading, raster.data(), width, height) == 0 || !source.error.empty())
     refuse(source.error.empty() ? "it cannot be decoded" : source.error);

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kFileHeader = 12;  ///< "RIFF", its length, "WEBP"
 constexpr std::size_t kChunkHeader = 8;  ///< kind, length
 
-/// Checks that the file is complete, as the decoder would not notice data missing after the pixels.
-/// Returns the EXIF block, empty if there is none.
+/// Checks that the file is complete, because the decoder would not notice missing data after the
+/// pixels. Returns the EXIF block; empty without one.
 Bytes check_webp_chunks(Bytes file) {
   if (file.size() < kFileHeader || little_endian(file, 4, 4) > file.size() - kChunkHeader)
     fail<DataError>("damaged WebP: it ends too early");

@@ -12,7 +12,7 @@
 namespace learn::data {
 namespace {
 
-/// (N) i64 or (N,K) f32.
+/// Returns (N) i64 or (N,K) f32.
 Tensor targets_of(const Dataset& dataset) {
   if (dataset.target_kind == TargetKind::classes)
     return borrowed<std::int64_t>({dataset.size()}, dataset.labels);

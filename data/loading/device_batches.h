@@ -38,7 +38,7 @@ class DeviceBatches {
   std::uint64_t seed_;
   AugmentPlan plan_;
   kernels::AugmentSource source_;
-  std::int64_t padding_;  // channels of x after those of the images
+  std::int64_t padding_;  // channels of x after the image's channels
   Tensor order_, x_, y_;
 };
 

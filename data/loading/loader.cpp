@@ -18,11 +18,11 @@
 namespace learn::data {
 namespace {
 
-/// Host memory for one batch, reused again and again.
+/// Reused host memory for one batch.
 struct Slot {
   Tensor x, y;
   std::exception_ptr error;
-  std::int64_t error_at = 0;  // the part that it comes from
+  std::int64_t error_at = 0;  // the part that the error comes from
   std::int64_t parts_left = 0;
 };
 
@@ -64,7 +64,7 @@ struct Loader::Impl {
     // One more than prefetched, for the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
     const std::int64_t size = std::min(options.batch_size, order.size());
-    constexpr std::int64_t kLeast = 8;  // fewer are not worth a turn
+    constexpr std::int64_t kLeast = 8;  // smaller parts cost more to assign than to prepare
     part = std::max(kLeast, ceil_div(size, std::max(1, options.workers)));
     parts = ceil_div(size, part);
     for (Slot& slot : slots) {
@@ -132,7 +132,8 @@ struct Loader::Impl {
     }
   }
 
-  /// A slot is free once the caller has asked for the batch after the one that was in it.
+  /// Returns whether a batch can be prepared. A slot is free once the caller has requested the
+  /// batch after the one in it.
   [[nodiscard]] bool may_make() const {
     const std::int64_t released = std::max<std::int64_t>(0, taken - 1);
     const std::int64_t batch = next_part / parts;
@@ -172,7 +173,7 @@ struct Loader::Impl {
   void start(std::int64_t new_epoch, std::int64_t position) {
     if (uploads != nullptr) uploads->wait();
     std::unique_lock lock(mutex);
-    end = 0;  // no new work starts; wait for the rest
+    end = 0;  // start no new work; wait for the rest
     wake_caller.wait(lock, [&] { return busy == 0; });
     epoch = new_epoch;
     draws = order.draws(epoch);
@@ -237,24 +238,24 @@ struct Loader::Impl {
   PassOrder order;
   std::unique_ptr<Arena> host;  // memory of the slots
   std::vector<Slot> slots;
-  std::unique_ptr<Uploads> uploads;  // from the slots, if batches travel to a device
+  std::unique_ptr<Uploads> uploads;  // from the slots, for batches that are uploaded to a device
   std::int64_t batches = 0;
   std::int64_t part = 1;                  // samples of a batch that a worker takes at a time
-  std::int64_t parts = 1;                 // of a batch
-  std::unique_ptr<DeviceBatches> device;  // then there are neither slots nor workers
+  std::int64_t parts = 1;                 // parts per batch
+  std::unique_ptr<DeviceBatches> device;  // if set, there are neither slots nor workers
   SampleScratch inline_scratch;
   bool resumes = false;  // the next pass starts at `taken`, if it is for this epoch
 
-  std::mutex mutex;  // guards all below; `draws`, `epoch` change only while all are idle
+  std::mutex mutex;  // guards all below; `draws` and `epoch` change only while workers are idle
   std::condition_variable_any wake_workers;
   std::condition_variable wake_caller;
   std::vector<std::int64_t> draws;
   std::int64_t epoch = 0;
-  std::int64_t next_part = 0;         // the next that a worker takes on, counted through the pass
-  std::int64_t taken = 0;             // batches handed out, the running one included
+  std::int64_t next_part = 0;         // the next part to prepare, counted through the pass
+  std::int64_t taken = 0;             // batches handed out, including the current one
   std::int64_t end = 0;               // batches in this pass; 0: no pass
-  int busy = 0;                       // workers that prepare a part
-  std::vector<std::jthread> workers;  // last: they must end before anything else goes
+  int busy = 0;                       // workers that are preparing a part
+  std::vector<std::jthread> workers;  // last: must be destroyed before the other members
 };
 
 Loader::Loader(Context& ctx, const Dataset& dataset, LoaderOptions options) {

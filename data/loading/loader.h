@@ -39,8 +39,8 @@ struct LoaderOptions {
 /// work on each batch. `next` rethrows an exception of a worker (of several in a batch always the
 /// same one), and the pass is over. Used by one thread at a time.
 ///
-/// After loading a state that was saved in the middle of a pass, the next `begin` with that epoch
-/// continues there; any other `begin` starts a new pass.
+/// After loading a state that was saved in the middle of a pass, the next pass continues there if
+/// it is for that epoch; otherwise it starts with its first batch.
 class Loader final : public BatchSource {
  public:
   /// Borrows the data set and the context, which must outlive the loader. Throws UsageError for

@@ -22,7 +22,7 @@ struct Moments {
     const double mean = sum / count;
     const double variance = std::max(0.0, squares / count - mean * mean);
     out.mean.push_back(static_cast<float>(mean));
-    // A channel of one value carries nothing: leave it at 0 instead of dividing by 0.
+    // A constant channel carries no information: leave it at 0 instead of dividing by 0.
     out.std.push_back(variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F);
   }
 };
@@ -56,7 +56,7 @@ Normalization measure_bytes(const Dataset& dataset) {
   return out;
 }
 
-/// From the differences to the first value, whose squares lose nothing if all values are large.
+/// Uses differences to the first value, whose squares stay precise even if all values are large.
 Normalization measure_floats(const Dataset& dataset) {
   const auto channels = static_cast<std::size_t>(dataset.channels);
   const std::span first = std::span(dataset.features).first(channels);

@@ -18,7 +18,7 @@ struct Normalization {
 /// them, for a deviation that is not above 0, and for values that are not finite.
 [[nodiscard]] Normalization for_channels(const Normalization& normalization, std::int64_t channels);
 
-/// Returns the values for CIFAR-10, from fastai.
+/// The values for CIFAR-10, from fastai.
 inline const Normalization kCifarStats{{0.491F, 0.482F, 0.447F}, {0.247F, 0.243F, 0.261F}};
 
 /// Returns the mean and standard deviation of each channel over all pixels of a (training) set, or

@@ -13,7 +13,7 @@ struct PassPosition {
   std::int64_t batch = 0;  ///< batches handed out
   bool resumes = false;    ///< the next pass starts at `batch`, if it is for this epoch
 
-  /// Returns the batch at which a pass starts, for `BatchSource::begin`.
+  /// Returns the batch at which a new pass starts.
   [[nodiscard]] std::int64_t first_batch(std::int64_t new_epoch) {
     return std::exchange(resumes, false) && new_epoch == epoch ? batch : 0;
   }

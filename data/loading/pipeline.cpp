@@ -12,9 +12,9 @@
 namespace learn::data {
 namespace {
 
-constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills
+constexpr std::int32_t kBlack = -1;  // a position without a source pixel
 
-/// The source position of each output position, after padding a map.
+/// Maps output positions to source positions after padding.
 void pad_map(std::vector<std::int32_t>& map, std::vector<std::int32_t>& other, const Pad& pad) {
   const auto n = static_cast<std::int64_t>(map.size());
   other.clear();
@@ -38,8 +38,8 @@ void crop_map(std::vector<std::int32_t>& map, std::int64_t size, std::uint32_t w
 
 RandomWords words_of(const Random4& r) { return {r.v[0], r.v[1], r.v[2], r.v[3]}; }
 
-/// Calls put(value, channel) for each value of the image that the maps make of `source`.
-/// `kFixed`: the number of channels, if the compiler is to know it.
+/// Calls put(value, channel) for each value of the image that the maps make of `source`. `kFixed`:
+/// the number of channels, if known at compile time.
 template <std::int64_t kFixed, class S, class Put>
 void gather(const S* source,
             std::int64_t width,
@@ -91,7 +91,8 @@ void gather(const S* source,
 
 }  // namespace
 
-/// The random words of one image: four for each step of the list, and for each hole of a cutout.
+/// The random words of one image: four for each step of the list, and four for each hole of a
+/// cutout.
 struct Pipeline::Draw {
   std::uint64_t seed, epoch, sample;
   [[nodiscard]] Random4 operator()(std::size_t step, std::int64_t hole = 0) const {

@@ -20,7 +20,7 @@ std::vector<double> balanced(const Dataset& dataset) {
   return weights;
 }
 
-/// The sums of the first weights.
+/// Returns the cumulative sums of the weights.
 std::vector<double> cumulative(const Dataset& dataset, const std::vector<double>& weights) {
   if (static_cast<std::int64_t>(weights.size()) != dataset.size())
     fail<UsageError>("weighted sampling: {} weights for the {} samples of '{}'",
@@ -100,7 +100,7 @@ std::vector<std::int64_t> PassOrder::draws(std::int64_t epoch) const {
         (std::uint64_t{words.v[2 * (i % 2)]} << 21U) | (words.v[2 * (i % 2) + 1] >> 11U);
     const double place = static_cast<double>(bits) * 0x1p-53 * total;
     auto at = std::upper_bound(cumulative_.begin(), cumulative_.end(), place);
-    // The product may be rounded up to the total: then it is the last one that has a weight.
+    // The product may be rounded up to the total, which means the last sample with a weight.
     if (at == cumulative_.end()) at = std::lower_bound(cumulative_.begin(), at, total);
     const std::int64_t sample = at - cumulative_.begin();
     order[i] = sample + samples_ * times[static_cast<std::size_t>(sample)]++;

@@ -85,7 +85,7 @@ void Pipeline::check_place(std::size_t step) const {
 }
 
 void Pipeline::check_transforms() {
-  constexpr std::size_t kMaxSteps = 4096;  // bits that Draw has for them
+  constexpr std::size_t kMaxSteps = 4096;  // limited by the bits in Draw
   constexpr std::int64_t kMaxHoles = 4096;
   if (transforms_.size() > kMaxSteps)
     fail<UsageError>("{} transforms: too many", transforms_.size());

@@ -103,7 +103,7 @@ template <class... Parts>
 
 /// Returns one of the usual lists by name: "none"; "basic" pads by an eighth (4 pixels of 32,
 /// reflected), crops the original size at random and flips, as fastai's notebooks do for CIFAR;
-/// "full" adds one cutout of a quarter (8 of 32). `height` and `width` are those of the images.
+/// "full" adds one cutout of a quarter (8 of 32). `height` and `width` give the size of the images.
 /// Throws UsageError.
 [[nodiscard]] std::vector<Transform> augmentation(std::string_view name,
                                                   std::int64_t height,

@@ -14,8 +14,8 @@ using AlikeNames = std::pair<std::string, std::string>;
 /// Warns in the log of such pairs in `names`, the classes of the data set `set`.
 void warn_of_alike_names(const std::vector<std::string>& names, const std::string& set);
 
-/// Returns the one of `names` that looks like `name`, as the end of a message; empty if there is
-/// none.
+/// Returns the one of `names` that looks like `name`, as the end of a message; empty if they all
+/// differ.
 [[nodiscard]] std::string alike_hint(const std::string& name,
                                      const std::vector<std::string>& names);
 

@@ -32,7 +32,7 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_capital(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// "segTrain_2017" has "seg" and "train".
+/// Returns the words of a name: "seg" and "train" for "segTrain_2017".
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   char before = ' ';
@@ -46,7 +46,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-/// A decimal number, to be compared whatever its length.
+/// A decimal number of any length, for comparison.
 struct Number {
   bool negative = false;
   std::string_view whole;     ///< without leading zeros

@@ -29,7 +29,7 @@ enum class Part : std::uint8_t { unsaid, train, valid, test };
 /// their bytes.
 void sort_class_names(std::vector<std::string>& names);
 
-/// With the ASCII letters A to Z replaced.
+/// Returns the text with the ASCII letters A to Z in lower case.
 [[nodiscard]] std::string in_small_letters(std::string text);
 
 }  // namespace learn::data

@@ -40,14 +40,16 @@ std::string to_utf8(std::span<const gunichar> text) {
   return out;
 }
 
-/// Characters that have no shape: joiners, marks of direction and byte order, variation selectors.
+/// Returns whether a character is invisible: joiners, marks of direction and byte order, variation
+/// selectors.
 bool is_unseen(gunichar c) {
   return g_unichar_type(c) == G_UNICODE_FORMAT || (c >= 0xFE00 && c <= 0xFE0F);
 }
 
 bool is_blank(gunichar c) { return g_unichar_isspace(c) != FALSE || is_unseen(c); }
 
-/// Characters that most fonts draw alike but that no Unicode normal form makes equal.
+/// Returns the plain form of characters that most fonts draw alike but that no Unicode normal form
+/// makes equal.
 gunichar plain_shape(gunichar c) {
   static constexpr std::pair<std::u32string_view, std::u32string_view> kShapes[]{
       // Hyphens, dashes and minus; quotes.

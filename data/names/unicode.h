@@ -11,8 +11,8 @@ namespace learn::data {
 /// damaged UTF-16 and for zero bytes, which UTF-8 text never contains.
 [[nodiscard]] std::string decoded_text(const std::vector<std::uint8_t>& bytes);
 
-/// Trims blanks at both ends, including those of Unicode: no-break spaces, ideographic spaces,
-/// zero-width spaces, byte order marks. Only ASCII blanks are trimmed from text that is not UTF-8.
+/// Trims blanks at both ends, including Unicode blanks: no-break spaces, ideographic spaces,
+/// zero-width spaces, byte order marks. Trims only ASCII blanks from text that is not UTF-8.
 [[nodiscard]] std::string trimmed(std::string_view text);
 
 /// Returns a common form of all texts that look alike: those that differ only in blanks, case,

@@ -52,7 +52,7 @@ void take_data(ArrayFile& array, Bytes data) {
   const auto available = static_cast<std::int64_t>(data.size());
   std::int64_t bytes = array.bytes;
   for (const std::int64_t extent : array.shape) {
-    // No product of what fits can overflow.
+    // The product cannot overflow as long as the data fit.
     const bool fits = extent >= 0 && (bytes == 0 || extent <= available / bytes);
     if (!fits) fail<DataError>("damaged: it has {} bytes for {}", available, array.text());
     bytes *= extent;
@@ -78,7 +78,7 @@ ArrayFile read_idx(Bytes file) {
   return array;
 }
 
-/// The header of a .npy file: a dictionary as Python writes it.
+/// The header of a .npy file: a Python dictionary.
 class NpyHeader {
  public:
   explicit NpyHeader(std::string_view text) : text_(text) {}
@@ -98,7 +98,7 @@ class NpyHeader {
   std::string_view text_;
 };
 
-/// "(60000, 28, 28)".
+/// Parses "(60000, 28, 28)".
 std::vector<std::int64_t> shape_of(std::string_view text) {
   std::vector<std::int64_t> shape;
   constexpr std::int64_t kEnough = std::int64_t{1} << 40U;

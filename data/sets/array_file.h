@@ -21,8 +21,8 @@ struct ArrayFile {
   [[nodiscard]] std::string text() const;
 };
 
-/// Returns whether the name is that of an array file: "x.npy", "train-images-idx3-ubyte", also with
-/// ".gz".
+/// Returns whether the name is typical of an array file: "x.npy", "train-images-idx3-ubyte", also
+/// with ".gz".
 [[nodiscard]] bool is_array_name(const std::filesystem::path& file);
 
 /// Parses the contents of a file, decompressed if they are gzip. Throws DataError, whose text does

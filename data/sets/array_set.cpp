@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "t10k-labels-idx1-ubyte.gz": t10k, labels, idx1, ubyte, gz.
+/// Returns the words of a name: t10k, labels, idx1, ubyte and gz for "t10k-labels-idx1-ubyte.gz".
 std::set<std::string> words_of(const fs::path& file) {
   std::set<std::string> words;
   std::string word;
@@ -37,7 +37,7 @@ bool has_one_of(const std::set<std::string>& words, std::initializer_list<const 
 std::vector<fs::path> arrays_in(const FileTree& tree) {
   std::vector<fs::path> files = tree.files({});
   std::erase_if(files, [](const fs::path& file) { return !is_array_name(file); });
-  // Programs that unpack MNIST's files leave both.
+  // Programs that unpack MNIST's files keep the packed ones, too.
   const std::set<fs::path> all(files.begin(), files.end());
   std::erase_if(files, [&](const fs::path& file) {
     return file.extension() == ".gz" && all.contains(file.stem());

@@ -20,7 +20,7 @@ void set_form(Dataset& out, const Shape& sample) {
   out.channels = rank == 2 ? 1 : sample[-1];
 }
 
-/// Samples in the arrays.
+/// Returns the number of samples in the arrays.
 std::int64_t count_of(const Arrays& a) {
   check<DataError>(a.x.empty() != a.bytes.empty(), "arrays: give either floats or bytes");
   check<DataError>(a.bytes.empty() || a.sample.rank() > 1,
@@ -65,7 +65,7 @@ Dataset from_arrays(Arrays a) {
   out.name = std::move(a.name);
   out.classes = std::move(a.names);
   const std::int64_t named = size_of(out.classes);
-  // Not every class need be among the samples.
+  // Some classes may have no samples.
   check<DataError>(named == 0 || (a.targets.empty() ? named >= wanted : named == wanted),
                    "arrays: {} names for {} {}",
                    named,

@@ -51,7 +51,7 @@ std::vector<std::uint8_t> read_whole(const FileTree& tree, const fs::path& file)
   }
 }
 
-/// One class name per line; empty lines at the end do not count.
+/// Reads one class name per line; ignores empty lines at the end.
 std::vector<std::string> read_names(const FileTree& tree, const char* file, std::size_t wanted) {
   const std::vector<std::uint8_t> bytes = read_whole(tree, file);
   std::istringstream in(std::string(bytes.begin(), bytes.end()));
@@ -66,8 +66,8 @@ std::vector<std::string> read_names(const FileTree& tree, const char* file, std:
   return names;
 }
 
-/// Reads the files of a split one after the other; `published` becomes false if one is not what was
-/// published.
+/// Reads the files of a split in order; sets `published` to false if one differs from the published
+/// file.
 Dataset read(const FileTree& tree,
              const char* set,
              std::span<const NamedFile> files,

@@ -32,7 +32,7 @@ struct CifarOptions {
 
 /// Returns the name of a data set in CIFAR-10's layout, so that no other data appear as CIFAR-10 in
 /// a table of results: "cifar10" if its files and class names are the published ones,
-/// "synthetic10-files" if the class names are those of synthetic10, otherwise "cifar10-layout".
+/// "synthetic10-files" if the class names match synthetic10, otherwise "cifar10-layout".
 [[nodiscard]] std::string cifar10_name(bool published, const std::vector<std::string>& classes);
 
 /// Download locations of the binary archives and how to verify them.

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where to look for published files, in order: a folder, or the archive itself.
+/// Returns the places to look for published files, in order: folders, or the archive itself.
 std::vector<fs::path> places(const DataOptions& options, const CifarArchive& archive) {
   const fs::path packed = fs::path(archive.url).filename();
   if (!options.directory.empty())
@@ -30,7 +30,7 @@ std::vector<fs::path> places(const DataOptions& options, const CifarArchive& arc
   return all;
 }
 
-/// The first place that holds the files; empty if none does.
+/// Returns the first place that holds the files; empty if none does.
 fs::path find(const DataOptions& options, const CifarArchive& archive) {
   std::error_code error;
   for (const fs::path& place : places(options, archive))

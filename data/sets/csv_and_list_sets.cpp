@@ -1,4 +1,4 @@
-// The data sets "csv" and "list": files that a table or a list names.
+// The data sets "csv" and "list": files named in a table or a list.
 #include "data/files/file_tree.h"
 #include "data/sets/fixed_parts.h"
 #include "data/sets/image_options.h"
@@ -52,7 +52,7 @@ DataPair load_listed(const FileTree& tree,
 
 struct CsvOptions : ListOptions {
   TableColumns columns;
-  char separator = '\0';  ///< by the file's name
+  char separator = '\0';  ///< by default chosen by the file's name
 };
 
 void declare_csv(OptionTable& t, CsvOptions& o) {

@@ -1,4 +1,4 @@
-// The data set "folder": whatever a folder or an archive of files holds.
+// The data set "folder": a folder or an archive with any supported kind of files.
 #include "data/sets/array_set.h"
 #include "data/sets/cifar10.h"
 #include "data/sets/cifar_sets.h"
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Keeps what was skipped.
+/// Moves the data of `read` into `pair`, but keeps `pair.skipped`.
 void take(DataPair& pair, DataPair read) {
   pair.train = std::move(read.train);
   pair.valid = std::move(read.valid);
@@ -29,7 +29,7 @@ struct PathOptions : ImageOptions {
   std::string label_regex;
   std::string valid_regex;
 
-  /// Whether something is said about how images are read from files.
+  /// Returns whether any option for reading images from files is set.
   [[nodiscard]] bool reads_files() const {
     return channels != PathOptions().channels || max_bad != 0 || skip_bad || stream ||
            !label_regex.empty() || !valid_regex.empty();

@@ -50,7 +50,8 @@ std::vector<PassedOver> passed_over_in(const FileTree& tree,
       part == Part::unsaid ? "" : "; if it is a class itself, append ':parts=false' to the path");
 }
 
-/// A part that is to be read needs images, whatever others have. `instead`: what else to do.
+/// Throws unless a part that is to be read has images, whatever other parts have. `instead`:
+/// alternative advice.
 void require_images(const FileTree& tree,
                     const PathLabels& labels,
                     Part part,
@@ -60,7 +61,7 @@ void require_images(const FileTree& tree,
     fail_without_images(tree, labels, part, options, instead);
 }
 
-/// An empty one is more likely a mistake than a class.
+/// Throws for an empty class folder, which is more likely a mistake than a class.
 void require_no_empty_classes(const FileTree& tree, const PathLabels& labels, Part part) {
   const fs::path& classes = labels.folders.at(part).classes;
   std::vector<std::string> filled;
@@ -77,7 +78,7 @@ void require_no_empty_classes(const FileTree& tree, const PathLabels& labels, Pa
   }
 }
 
-/// Which part is for validation; `unsaid`: a share of the training images.
+/// Returns the part for validation; `unsaid`: a share of the training images.
 Part validation_part(const FileTree& tree, const PathLabels& labels, const FolderOptions& options) {
   const auto has = [&](Part part) { return labels.folders.contains(part); };
   if (has(Part::unsaid) || options.valid_fraction || !options.valid_regex.empty())
@@ -121,7 +122,7 @@ void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOpt
     require_no_empty_classes(tree, labels, train);
 }
 
-/// In the order of the labels that classes get; what was not chosen comes last.
+/// Sorts in the order of the class labels; classes that were not chosen come last.
 void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> classes) {
   std::map<std::string, std::vector<LabelledFile>> by_class;
   for (LabelledFile& file : files) {
@@ -139,7 +140,8 @@ void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> cl
   for (auto& [name, same] : by_class) std::ranges::move(same, std::back_inserter(files));
 }
 
-/// A part that is not used may hold what it likes: images without labels, say.
+/// Returns the skipped files without those in unused parts, which may hold anything, for instance
+/// images without labels.
 std::vector<PassedOver> passed_over_in_used_parts(const FileTree& tree,
                                                   const PathLabels& labels,
                                                   const FolderOptions& options) {

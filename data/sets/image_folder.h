@@ -30,7 +30,7 @@ struct FolderOptions {
   DecodeFilesOptions decoding;
 };
 
-/// Reads PATH/train/CLASS/... and PATH/valid/CLASS/... (or, if there is none, PATH/test), or
+/// Reads PATH/train/CLASS/... and PATH/valid/CLASS/... (or, without it, PATH/test), or
 /// PATH/CLASS/... with a split by `seed`; PATH is a folder or an archive of one. Class folders are
 /// searched at any depth. A single folder around them is entered (`label_by_path`). Images are
 /// ordered by class and path. Files that are not read are counted in the log and listed in
@@ -45,10 +45,10 @@ struct FolderOptions {
                                    const FolderOptions& options = {});
 [[nodiscard]] DataPair from_folder(const FileTree& tree, const FolderOptions& options = {});
 
-/// Returns the images for evaluating a trained model with `options.classes`: those of the first
-/// existing folder for tests, validation or training, in this order, or without such folders every
-/// image of PATH/CLASS/... A class may be missing; an image of another class is a DataError. Splits
-/// in the options are ignored. Logs how many images had to be scaled.
+/// Returns the images for evaluating a trained model with `options.classes`. They come from the
+/// first existing folder for tests, validation or training, in this order, or without such folders
+/// from all of PATH/CLASS/... A class may be missing; an image of another class is a DataError.
+/// Splits in the options are ignored. Logs how many images had to be scaled.
 [[nodiscard]] Dataset evaluation_folder(const FileTree& tree, const FolderOptions& options);
 
 }  // namespace learn::data

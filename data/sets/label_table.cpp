@@ -38,7 +38,7 @@ constexpr std::string_view kImageNames[]{"image",
 constexpr std::string_view kLabelNames[]{"label", "labels", "class", "tags", "target", "category"};
 constexpr std::string_view kSplitNames[]{"split", "is_valid", "subset"};
 
-// Cells of a split, next to the names of parts.
+// Values of a split column, in addition to the names of parts.
 constexpr std::string_view kFalse[]{"false", "no", "f", "n"};
 constexpr std::string_view kTrue[]{"true", "yes", "t", "y"};
 
@@ -56,7 +56,7 @@ std::optional<double> number_in(std::string cell) {
   }
 }
 
-/// Returns whether it would be a number but has a decimal comma or thousands separators.
+/// Returns whether the text would be a number without its decimal comma or thousands separators.
 bool is_number_with_comma(std::string text) {
   const auto marks = std::erase(text, ',');
   std::erase(text, '.');
@@ -80,7 +80,7 @@ float number_of(const std::string& cell, const std::string& where, const std::st
   return value;
 }
 
-/// Nothing is said by an empty cell.
+/// Returns the part that a cell names; `unsaid` for an empty cell.
 Part part_of(const std::string& cell, const std::string& where) {
   const std::string text = trimmed(cell);
   if (text.empty()) return Part::unsaid;
@@ -94,7 +94,7 @@ Part part_of(const std::string& cell, const std::string& where) {
       in_ascii(text));
 }
 
-/// The texts between separators, without blanks around them; none of an empty text.
+/// Returns the texts between separators, without blanks around them; nothing for an empty text.
 std::vector<std::string> parts_of(std::string_view text, const std::string& separator) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -106,7 +106,7 @@ std::vector<std::string> parts_of(std::string_view text, const std::string& sepa
   return parts;
 }
 
-/// A table of which columns are found by name or place.
+/// A table whose columns are found by name or position.
 class Table {
  public:
   Table(const fs::path& path, const std::string& name, char separator)
@@ -132,7 +132,7 @@ class Table {
     return values;
   }
 
-  /// Throws DataError unless there are rows, none of them the header again.
+  /// Throws DataError unless there are rows, and if a row repeats the header.
   void check_rows() const {
     if (csv_.rows.empty()) fail<DataError>("'{}' has a header and no rows", name_);
     for (std::size_t i = 0; i < rows(); ++i)
@@ -146,7 +146,7 @@ class Table {
     csv_.lines.insert(csv_.lines.begin(), csv_.header_line);
   }
 
-  /// Throws DataError for one that is not there, or there twice.
+  /// Throws DataError for a column that is missing or occurs twice.
   [[nodiscard]] std::size_t given(const std::string& column) const {
     const auto found = std::ranges::find(header(), column);
     if (found == header().end()) {
@@ -160,7 +160,7 @@ class Table {
           join(header()),
           numbers ? "; its first line contains numbers: add a line of column names above it" : "");
     }
-    // Checkpoints keep one name a line.
+    // Checkpoints store one name per line.
     if (printable_line(column) != column)
       fail<DataError>(
           "'{}': the name of column '{}' contains characters that cannot be displayed: rename it",
@@ -207,14 +207,14 @@ class Table {
   CsvTable csv_;
 };
 
-/// Whether a cell of the first line names an image, so that it is a row.
+/// Returns whether a cell of the first line names an image, which makes the line a row.
 bool is_image(const FileTree& tree, const std::string& cell, const std::string& suffix) {
   if (cell.empty() || is_image_column(cell)) return false;
   const std::string file = cell + suffix;
   return has_image_name(cell) || (tree.has_file(file) && !tree.has_folder(file));
 }
 
-/// Takes the first line for a row if it is one.
+/// Treats the first line as a row if it is one.
 void find_header(const FileTree& tree, const TableColumns& wanted, Table& table) {
   const auto image = std::ranges::find_if(
       table.header(), [&](const std::string& cell) { return is_image(tree, cell, wanted.suffix); });
@@ -253,7 +253,7 @@ struct Columns {
   }
 };
 
-/// Columns that neither the user nor their names say.
+/// Finds by position the columns that neither the user nor their names determine.
 void find_by_place(const Table& table, Columns& columns) {
   const bool labelled = columns.label || !columns.targets.empty();
   const bool samples = columns.image || !columns.features.empty();

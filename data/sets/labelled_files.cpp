@@ -28,7 +28,7 @@ std::vector<std::string> class_names(const LabelledFiles& files) {
 }
 
 /// Checks that a matrix with a number for each label of each file is not too large. It is if a
-/// column was taken for labels by mistake, as nearly every file then has a different label.
+/// column is mistaken for labels, because then nearly every file has a different label.
 void check_label_matrix(const LabelledFiles& files, std::size_t labels) {
   constexpr double kFree = 1 << 30U;
   const double bytes = 4.0 * static_cast<double>(files.files.size()) * static_cast<double>(labels);
@@ -56,7 +56,7 @@ void warn_of_single_files(const LabelledFiles& files, std::size_t classes) {
         files.files.size());
 }
 
-/// Images of `files`, which all have labels of `classes`; or their features.
+/// Returns the images of `files`, all of whose labels are in `classes`, or their features.
 Dataset decoded(const FileTree& tree,
                 LabelledFiles files,
                 const std::vector<std::string>& classes,
@@ -140,14 +140,14 @@ void require_known_labels(const LabelledFiles& files,
                         alike_hint(label, known));
 }
 
-/// "C:\\photos\\1.jpg", "\\\\server\\photos\\1.jpg".
+/// Returns whether a path is like "C:\\photos\\1.jpg" or "\\\\server\\photos\\1.jpg".
 bool is_absolute_on_windows(const std::string& path) {
   const bool disk = path.size() > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/') &&
                     std::isalpha(static_cast<unsigned char>(path[0])) != 0;
   return disk || path.starts_with("\\\\");
 }
 
-/// The path, or another way to write it, as which the file is there.
+/// Returns the path, or a variant of it, under which the file exists.
 fs::path found_in(const FileTree& tree, const LabelledFile& file) {
   if (tree.has_file(file.path)) return file.path;
   std::string path = file.path.string();

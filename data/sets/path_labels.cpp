@@ -81,7 +81,7 @@ class Labeller {
     out_.folders.emplace(Part::unsaid, PartFolder{root, root});
   }
 
-  /// The folder that the only folder in `folder` is, as long as that holds folders.
+  /// Descends into the only folder in `folder` as long as it holds folders.
   [[nodiscard]] fs::path inner_folder(const fs::path& folder, bool parts) const {
     fs::path inner = folder;
     for (;;) {
@@ -134,7 +134,7 @@ class Labeller {
     return label_->label_of(path.generic_string(), "'" + tree_.text() + "'");
   }
 
-  /// "train" and "1.png" of "cat/train/1.png"
+  /// Notes "train" and "1.png" of "cat/train/1.png".
   void note_part_in_class(fs::path::iterator first, fs::path::iterator end) {
     const bool folder = std::next(first) != end;
     const Part part = folder && parts_in_classes_ ? part_named(first->string()) : Part::unsaid;

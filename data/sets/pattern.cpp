@@ -23,7 +23,7 @@ PCRE2_SPTR units(const std::string& text) { return reinterpret_cast<PCRE2_SPTR>(
 Pattern::Pattern(const std::string& text) : text_(text) {
   int error = 0;
   PCRE2_SIZE at = 0;
-  // Names of files are UTF-8, or any bytes; \w is a letter of any script, as in Python.
+  // File names are UTF-8, or any bytes; \w matches letters of any script, as in Python.
   constexpr std::uint32_t kOptions =
       PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
   pcre2_code* const code = pcre2_compile(units(text), text.size(), kOptions, &error, &at, nullptr);
@@ -37,7 +37,7 @@ Pattern::Pattern(const std::string& text) : text_(text) {
 }
 
 std::optional<std::string> Pattern::find(const std::string& in) const {
-  constexpr std::uint32_t kTries = 1'000'000;  // some 10 ms
+  constexpr std::uint32_t kTries = 1'000'000;  // about 10 ms
   const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits(
       pcre2_match_context_create(nullptr), &pcre2_match_context_free);
   pcre2_set_match_limit(limits.get(), kTries);
@@ -51,7 +51,7 @@ std::optional<std::string> Pattern::find(const std::string& in) const {
         "the regular expression '{}' cannot be matched with '{}': {}", text_, in, text_of(groups));
   const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(found.get());
   const std::size_t group = pcre2_get_ovector_count(found.get()) > 1 ? 1 : 0;
-  // A group of an alternative that did not match.
+  // The group is in an alternative that did not match.
   if (ends[2 * group] == PCRE2_UNSET) return std::string();
   return in.substr(ends[2 * group], ends[2 * group + 1] - ends[2 * group]);
 }

@@ -49,7 +49,7 @@ bool is_array(const PassedOver& file) {
 
 bool is_array_that_is_read(const PassedOver& file) { return is_array_name(file.file); }
 
-/// Returns whether it has a file name of CIFAR's Python version, which has no extension.
+/// Returns whether a file has a name from CIFAR's Python version, without an extension.
 bool is_cifar_for_python(const PassedOver& file) {
   const std::string name = name_of(file);
   return name == "batches.meta" || name.starts_with("data_batch_") ||
@@ -58,7 +58,7 @@ bool is_cifar_for_python(const PassedOver& file) {
 
 bool is_unread_image(const PassedOver& file) { return file.may_be_image && !is_archive(file); }
 
-/// Up to three names of such files.
+/// Returns up to three names of matching files.
 std::string names_of(const Files& files, bool (*such)(const PassedOver&)) {
   constexpr std::size_t kNamed = 3;
   std::string text;

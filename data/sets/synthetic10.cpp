@@ -26,7 +26,7 @@ struct Rng {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31U);
   }
-  /// Uniform in [low, high].
+  /// Returns a uniform number in [low, high].
   i64 range(i64 low, i64 high) {
     const auto span = static_cast<u64>(high - low + 1);
     return low + static_cast<i64>(((next() >> 32U) * span) >> 32U);
@@ -43,7 +43,7 @@ i64 magnitude(i64 v) { return v < 0 ? -v : v; }
 
 constexpr i64 percent(i64 p) { return kUnit * p / 100; }
 
-/// Upright triangle with its base at -1/2 and its tip at 1; 1732/1000 stands for sqrt(3).
+/// Upright triangle with its base at -1/2 and its tip at 1; 1732/1000 approximates sqrt(3).
 bool in_triangle(i64 x, i64 y) {
   return y >= -kUnit / 2 && 1732 * magnitude(x) + 1000 * y <= 1000 * kUnit;
 }
@@ -87,7 +87,7 @@ struct Difficulty {
   i64 radius_low, radius_high;  // pixels
   i64 center_low, center_high;
   i64 tilt;           // largest tangent of half the rotation, in 1/1000
-  bool quarter_turn;  // and any multiple of 90 degrees on top
+  bool quarter_turn;  // plus any multiple of 90 degrees
   i64 lines, blobs, noise;
 };
 
@@ -113,7 +113,7 @@ struct Blob {
   }
 };
 
-/// Everything that was drawn by lot for one image. The order of the draws is part of the format.
+/// All random choices of one image. The order of the draws is part of the format.
 struct Scene {
   Color background_a{}, background_b{}, foreground{};
   i64 radius, center_x, center_y;
@@ -190,7 +190,7 @@ struct Scene {
   std::span<Line> active_lines() { return {lines.data(), static_cast<std::size_t>(line_count)}; }
   std::span<Blob> active_blobs() { return {blobs.data(), static_cast<std::size_t>(blob_count)}; }
 
-  /// Returns how many of the pixel's 4x4 points are inside the shape.
+  /// Returns the number of the pixel's 4x4 points that are inside the shape.
   [[nodiscard]] i64 coverage(int label, i64 px, i64 py) const {
     i64 count = 0;
     for (i64 sub_y = 0; sub_y < 4; ++sub_y)
@@ -227,7 +227,7 @@ struct Scene {
     return (background_a[k] * (512 - weight) + background_b[k] * weight) / 512 + cloud;
   }
 
-  /// The colour before noise. `covered` is out of 16.
+  /// Returns the colour before noise. `covered` is out of 16.
   [[nodiscard]] i64 color(std::size_t k, i64 px, i64 py, i64 covered) const {
     const bool light = ((px / texture_period + py / texture_period) & 1) != 0;
     const i64 shape = foreground[k] + (light ? texture : -texture) / 2;
@@ -275,7 +275,7 @@ void draw_synthetic(
       for (std::size_t k = 0; k < 3; ++k) {
         const auto at = k * kPlane + static_cast<std::size_t>(py * kSide + px);
         Rng grain{mix(noise_key, at)};
-        i64 sum = 0;  // four uniform draws: nearly normal; 87/150 makes the noise its deviation
+        i64 sum = 0;  // four uniform draws are nearly normal; 87/150 makes noise the deviation
         for (int j = 0; j < 4; ++j) sum += grain.range(-scene.noise, scene.noise);
         const i64 v = scene.color(k, px, py, covered) + sum * 87 / 150;
         planes[at] = static_cast<std::uint8_t>(std::clamp<i64>(v, 0, 255));

@@ -12,7 +12,7 @@ namespace {
 
 DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
   refuse_directory("computed data", options);
-  // Any first part of it is balanced, so only what is needed is drawn.
+  // Any prefix of the set is balanced, so only the images that are needed are drawn.
   const bool whole = !options.classes.empty() || options.valid_fraction.has_value();
   const auto draw = [&](Split split, std::int64_t limit, std::int64_t all) {
     if (limit < 0) fail<UsageError>("the number of images must be 0 (all) or more, not {}", limit);

@@ -14,7 +14,7 @@ namespace {
 
 using Lines = std::vector<plot::CaptionLine>;
 
-/// " 97 %"; what is neither nothing nor all never looks so.
+/// Returns " 97 %". Only a probability of exactly 0 or 1 is shown as 0 % or 100 %.
 std::string percent(double probability) {
   if (probability > 0 && probability < 0.001) return " <0.1 %";
   const bool detailed = probability < 0.1 || (probability > 0.99 && probability < 1);
@@ -34,7 +34,7 @@ std::string number(double value) {
   return std::isnan(value) ? "NaN" : fmt::format("{:.4g}", value);
 }
 
-/// At most four lines.
+/// Shortens to at most four lines.
 Lines shortened(Lines lines) {
   constexpr std::size_t kMost = 4;
   if (lines.size() <= kMost) return lines;

@@ -34,7 +34,7 @@ struct JudgedTargets {
 /// Returns a description of these lines, for the head of a gallery: "predicted class and its
 /// probability, blue if right".
 [[nodiscard]] std::string prediction_legend(TargetKind kind, bool truth_known);
-/// Returns "true class"; nothing for real numbers, which have no line of their own.
+/// Returns "true class"; nothing for real numbers, which have no separate line for it.
 [[nodiscard]] std::string truth_legend(TargetKind kind);
 
 }  // namespace learn::data

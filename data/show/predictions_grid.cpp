@@ -40,7 +40,7 @@ plot::GridCell cell_of(const Dataset& dataset, const JudgedImage& one) {
   return {.images = {image_of(dataset, one.index)}, .caption = {}};
 }
 
-/// A line, unless there is nothing in it.
+/// Adds a line unless it is empty.
 void add_line(plot::GridCell& cell, plot::CaptionLine line) {
   if (!line.text.empty()) cell.caption.push_back(std::move(line));
 }
@@ -56,7 +56,7 @@ std::string legend(const std::vector<std::string>& parts) {
   return join(said, "; ");
 }
 
-/// Image `i` of (N,H,W,C), black at 0 and white at 1.
+/// Returns image `i` of (N,H,W,C), black at 0 and white at 1.
 plot::Image image_at(const Tensor& images, std::int64_t i) {
   const Shape& shape = images.shape();
   return drawn_image(shape[1], shape[2], shape[3], images.rows(i, 1).span<float>());

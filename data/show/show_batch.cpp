@@ -89,7 +89,7 @@ class Augmented {
   std::vector<float> values_;
 };
 
-/// Its class, its labels, or its first values.
+/// Returns the sample's class, labels, or first values.
 std::string caption_of(const Dataset& dataset, std::int64_t sample) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> texts = labels_of(dataset, sample);

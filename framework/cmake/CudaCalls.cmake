@@ -1,6 +1,6 @@
-# Programs load the CUDA backend when they look for a device, so that they start where CUDA is not. The functions of
-# learn::kernels::cuda that are therefore missing when a program is linked are defined here, from the object files
-# that call them (cuda_library.h, cuda_call.h): no list of them is kept by hand.
+# Programs load the CUDA backend when they look for a device, so that they also start without CUDA. The functions of
+# learn::kernels::cuda are therefore missing when a program is linked. This script defines them, from the object files
+# that call them (cuda_library.h, cuda_call.h), so that no list is maintained by hand.
 #
 #   cmake -DNM=nm "-DOBJECTS=a.o;b.o" -DOUTPUT=cuda_calls.cpp -P CudaCalls.cmake
 execute_process(COMMAND ${NM} --undefined-only ${OBJECTS} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)

@@ -1,11 +1,10 @@
-# Looks for what the CUDA backend is built with, before enable_language(CUDA), which ends the configuration if anything
-# is wrong with it.
+# Checks the CUDA toolkit before enable_language(CUDA), which would abort the configuration on any problem.
 include(CudaCode)
 set(LEARN_TOOLKITS /usr/local/cuda /opt/cuda CACHE STRING "Where the CUDA toolkit may be, beside PATH, CUDA_HOME and CUDA_PATH")
 mark_as_advanced(LEARN_TOOLKITS)
 
-# Sets <folders> to Python's `nvidia` folders, into which pip installs NVIDIA's packages: of the active environment, of
-# conda's, and of the python3 in PATH. framework/runtime/library_search.cpp looks into the same ones.
+# Sets <folders> to Python's `nvidia` folders, into which pip installs NVIDIA's packages: in the active environment, in
+# conda's, and for the python3 in PATH. framework/runtime/library_search.cpp searches the same folders.
 function(learn_python_folders folders)
   set(prefixes "")
   foreach(variable VIRTUAL_ENV CONDA_PREFIX)
@@ -28,7 +27,7 @@ function(learn_python_folders folders)
   set(${folders} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Sets <nvcc> to the compiler that is asked for, or else to the first in PATH, in the usual folders, in Python's.
+# Sets <nvcc> to the requested compiler, or else to the first in PATH, the usual folders, or Python's folders.
 function(learn_find_nvcc nvcc)
   if(CMAKE_CUDA_COMPILER)
     set(asked "${CMAKE_CUDA_COMPILER}")
@@ -51,7 +50,7 @@ function(learn_find_nvcc nvcc)
   set(${nvcc} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Sets <line> to the first line of <text> that speaks of an error, or else to its first one.
+# Sets <line> to the first line of <text> that mentions an error, or else to its first line.
 function(learn_first_error text line)
   string(REPLACE ";" "," text "${text}")
   string(REGEX REPLACE "\n+" ";" lines "${text}")
@@ -63,7 +62,7 @@ function(learn_first_error text line)
   set(${line} "${first}" PARENT_SCOPE)
 endfunction()
 
-# Sets <obstacle> to why nvcc cannot be used with the host compiler; empty if it can.
+# Sets <obstacle> to the reason that nvcc cannot be used with the host compiler; empty if it can.
 function(learn_try_nvcc nvcc host obstacle version)
   execute_process(COMMAND "${nvcc}" --version RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0 OR NOT text MATCHES "release [0-9.]+, V([0-9.]+)")
@@ -93,8 +92,8 @@ function(learn_try_nvcc nvcc host obstacle version)
   set(${obstacle} "${why}" PARENT_SCOPE)
 endfunction()
 
-# Sets <folders> to where the toolkit of nvcc may be: where nvcc says, which may be a script that starts another nvcc, and
-# the folders above the file and what it links to.
+# Sets <folders> to possible locations of nvcc's toolkit: the one that nvcc prints (the file may be a script that starts
+# another nvcc), and the folders above the file and above the target of its link.
 function(learn_toolkit_folders nvcc folders)
   set(found "")
   execute_process(COMMAND "${nvcc}" --dryrun -c learn_probe.cu -o "${PROJECT_BINARY_DIR}/learn_probe.o" OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -112,8 +111,8 @@ function(learn_toolkit_folders nvcc folders)
   set(${folders} "${found}" PARENT_SCOPE)
 endfunction()
 
-# Sets CUDA_CUDART, from which find_package(CUDAToolkit) takes the folder of the libraries. Those of pip lie in lib, and
-# have no name without their number.
+# Sets CUDA_CUDART, from which find_package(CUDAToolkit) derives the folder of the libraries. pip's libraries are in
+# lib, and their names always have a version suffix.
 function(learn_find_cudart nvcc version)
   string(REGEX MATCH "^[0-9]+" major "${version}")
   set(roots "")
@@ -125,8 +124,8 @@ function(learn_find_cudart nvcc version)
                lib64 lib lib/${CMAKE_LIBRARY_ARCHITECTURE})
 endfunction()
 
-# Sets <obstacle> to why the backend cannot be built here, in one sentence with what to do; empty if it can. Then
-# CMAKE_CUDA_COMPILER and CUDA_CUDART are set, and enable_language(CUDA) works.
+# Sets <obstacle> to the reason that the backend cannot be built here, and the remedy, in one sentence; empty if it can.
+# In that case CMAKE_CUDA_COMPILER and CUDA_CUDART are set, and enable_language(CUDA) works.
 function(learn_look_for_cuda obstacle)
   set(${obstacle} "" PARENT_SCOPE)
   learn_find_nvcc(nvcc)
@@ -146,13 +145,13 @@ function(learn_look_for_cuda obstacle)
         PARENT_SCOPE)
     return()
   endif()
-  if(CMAKE_CUDA_COMPILER_LOADED) # by the project that has this one in a folder
+  if(CMAKE_CUDA_COMPILER_LOADED) # by a parent project
     return()
   endif()
-  # CMake links a program, with the runtime that nvcc expects in a folder named lib64.
+  # CMake links a test program with the runtime, which nvcc expects in a folder named lib64.
   cmake_path(GET CUDA_CUDART PARENT_PATH libraries)
   set(ENV{LIBRARY_PATH} "${libraries}:$ENV{LIBRARY_PATH}")
-  if(CMAKE_CUDA_COMPILER OR "$ENV{CUDACXX}" STREQUAL "") # otherwise options of nvcc may stand there
+  if(CMAKE_CUDA_COMPILER OR "$ENV{CUDACXX}" STREQUAL "") # otherwise it may hold options of nvcc
     set(ENV{CUDACXX} "${nvcc}")
   endif()
   set(ENV{CUDAHOSTCXX} "${CMAKE_CUDA_HOST_COMPILER}")

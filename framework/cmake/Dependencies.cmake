@@ -1,4 +1,4 @@
-# Every dependency is a package of the distribution, packages.txt names it; nothing is downloaded at build time.
+# Every dependency is a distribution package, listed in packages.txt; nothing is downloaded at build time.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -18,7 +18,7 @@ pkg_check_modules(glib REQUIRED IMPORTED_TARGET GLOBAL glib-2.0)
 find_path(STB_INCLUDE_DIR stb_image.h PATH_SUFFIXES stb REQUIRED)
 pkg_check_modules(cairo REQUIRED IMPORTED_TARGET GLOBAL cairo)
 pkg_check_modules(pangocairo REQUIRED IMPORTED_TARGET GLOBAL pangocairo)
-# Not their -pthread, which defines a macro that the precompiled headers were compiled without; Threads links it.
+# Drop their -pthread, which defines a macro that the precompiled headers were compiled without; Threads links it.
 set_target_properties(PkgConfig::glib PkgConfig::pangocairo PROPERTIES INTERFACE_COMPILE_OPTIONS "")
 if(LEARN_TESTS)
   find_package(doctest REQUIRED)

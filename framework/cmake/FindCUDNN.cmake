@@ -1,9 +1,9 @@
-# Finds cuDNN's headers, and its library where there is one, next to the CUDA toolkit, in CUDNN_ROOT, in
-# LEARN_PYTHON_FOLDERS, or in the system's folders. The library is loaded when the first convolution runs on a
-# GPU; to build, the headers are enough. Sets CUDNN_FOUND, CUDNN_INCLUDE_DIR, CUDNN_LIBRARY and CUDNN_VERSION.
+# Finds cuDNN's headers, and its library if available, next to the CUDA toolkit, in CUDNN_ROOT, in LEARN_PYTHON_FOLDERS,
+# or in the system's folders. Building needs only the headers, because the library is loaded when the first convolution
+# runs on a GPU. Sets CUDNN_FOUND, CUDNN_INCLUDE_DIR, CUDNN_LIBRARY and CUDNN_VERSION.
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${CUDAToolkit_INCLUDE_DIRS} ${LEARN_PYTHON_FOLDERS}
           PATH_SUFFIXES include cudnn/include)
-find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 NAMES_PER_DIR # wheels have no name without the number
+find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 NAMES_PER_DIR # names in wheels always have a version
              HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${CUDAToolkit_LIBRARY_DIR} ${LEARN_PYTHON_FOLDERS}
              PATH_SUFFIXES lib64 lib cudnn/lib)
 foreach(_header cudnn_version.h cudnn_version_v9.h) # newer packages only include the second from the first

@@ -1,11 +1,11 @@
-# What makes an error in memory hard to exploit and costs nothing that one could measure, as distributions build their
-# packages: tests/lab/tools/hardened.py reads from the machine code that it is there. And no folder of the machine that built
-# it is in a program: __FILE__ begins at the root of the project.
+# Hardening options, as distributions use them. They make memory errors hard to exploit, and have no measurable cost.
+# tests/lab/tools/hardened.py checks the machine code for them. Programs contain no folder name of the build machine:
+# __FILE__ is relative to the root of the project.
 include(CheckCXXCompilerFlag)
 include(CheckCXXSourceCompiles)
 include(CheckLinkerFlag)
 
-set(LEARN_HARDENING "") # for any compiler of C++
+set(LEARN_HARDENING "") # for any C++ compiler
 foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
   string(MAKE_C_IDENTIFIER "LEARN_HAVE${flag}" have)
   check_cxx_compiler_flag(${flag} ${have})
@@ -14,8 +14,9 @@ foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
   endif()
 endforeach()
 
-# Checked calls of the C library. They want a compiler that optimises, and not the sanitizers, which check more.
-# Level 3 wants one that can compute the sizes of objects at run time, and glibc 2.34: it is a warning elsewhere.
+# Checked calls of the C library. They need an optimising compiler. They are off with the sanitizers, which check more.
+# Level 3 needs a compiler that can compute the sizes of objects at run time, and glibc 2.34; otherwise it causes a
+# warning.
 set(LEARN_FORTIFY "")
 if(NOT LEARN_SANITIZE)
   set(CMAKE_REQUIRED_FLAGS "-O2 -Werror -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
@@ -27,14 +28,14 @@ if(NOT LEARN_SANITIZE)
   set(LEARN_FORTIFY -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$<IF:$<BOOL:${LEARN_HAVE_FORTIFY_3}>,3,2>)
 endif()
 
-set(LEARN_LINK_HARDENING "") # addresses of functions are found once, and read only from then on
+set(LEARN_LINK_HARDENING "") # addresses of functions are resolved at start, and read-only afterwards
 foreach(word relro now noexecstack)
   check_linker_flag(CXX -Wl,-z,${word} LEARN_HAVE_LINK_${word})
   if(LEARN_HAVE_LINK_${word})
     list(APPEND LEARN_LINK_HARDENING -Wl,-z,${word})
   endif()
 endforeach()
-# All of our code can lie anywhere: learn_settings gives it -fPIC.
+# Possible because learn_settings compiles all code with -fPIC.
 check_linker_flag(CXX -pie LEARN_HAVE_PIE)
 
 function(learn_harden target)

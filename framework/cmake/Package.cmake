@@ -1,5 +1,5 @@
-# learn::learn is all of the libraries, for a project that has this one in a folder; and with LEARN_INSTALL what
-# `cmake --install` and cpack put elsewhere: programs, libraries, headers, and how find_package and pkg-config find them.
+# Defines learn::learn, which is all of the libraries, for parent projects. With LEARN_INSTALL it also defines what
+# `cmake --install` and cpack install: programs, libraries, headers, and files for find_package and pkg-config.
 get_property(libraries GLOBAL PROPERTY LEARN_LIBRARIES)
 get_property(exports GLOBAL PROPERTY LEARN_EXPORTS)
 set(include_folders $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
@@ -13,7 +13,7 @@ if(LEARN_SHARED)
     list(APPEND others ${linked})
   endforeach()
   if(TARGET learn_kernel_calls)
-    list(APPEND objects $<TARGET_OBJECTS:learn_kernel_calls>) # which learn_kernels has from there
+    list(APPEND objects $<TARGET_OBJECTS:learn_kernel_calls>) # which learn_kernels gets from there
   endif()
   list(FILTER others EXCLUDE REGEX "^learn_")
   list(REMOVE_DUPLICATES others)
@@ -26,7 +26,7 @@ if(LEARN_SHARED)
                VERSION ${PROJECT_VERSION}
                SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} # as version.h has it
                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
-               INSTALL_RPATH $ORIGIN) # the CUDA backend is beside it
+               INSTALL_RPATH $ORIGIN) # the CUDA backend is in the same folder
   target_link_libraries(learn_all PRIVATE ${others} PUBLIC fmt::fmt Threads::Threads)
   target_link_options(learn_all PRIVATE -Wl,--no-undefined)
   target_include_directories(learn_all INTERFACE ${include_folders})
@@ -69,18 +69,18 @@ foreach(folder framework callbacks models data apps/experiment)
     FILES_MATCHING
     PATTERN "*.h"
     REGEX "/(adr|cmake|device|docs)$" EXCLUDE
-    REGEX "/(onnx_nodes|text_layout)\\.h$" EXCLUDE) # include what a program need not have
+    REGEX "/(onnx_nodes|text_layout)\\.h$" EXCLUDE) # include headers that a program need not have
 endforeach()
 if(LEARN_HAVE_CUDA)
   set_target_properties(learn_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # libcudart
-  # A program loads it by name, wherever the program is.
+  # Programs load it by name, wherever they are installed.
   target_link_options(learn_kernels INTERFACE
                       $<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>)
   install(TARGETS learn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Cuda)
 endif()
 if(LEARN_APPS)
   install(TARGETS learn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
-  # Manual pages and completions of shells are what the program says of itself.
+  # The program generates its manual pages and shell completions.
   set(manual ${PROJECT_BINARY_DIR}/generated/share)
   add_custom_command(
     OUTPUT ${manual}/man/man1/learn.1
@@ -93,7 +93,7 @@ if(LEARN_APPS)
     DIRECTORY ${manual}/
     DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}
     COMPONENT Runtime)
-  if(EXISTS /etc/debian_version) # whose zsh looks there for what packages bring
+  if(EXISTS /etc/debian_version) # Debian's zsh searches this folder for the completions of packages
     install(
       FILES ${manual}/zsh/site-functions/_learn
       DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions
@@ -101,7 +101,7 @@ if(LEARN_APPS)
   endif()
 endif()
 
-# What find_package(learn) looks for in its turn, by the targets that ours link.
+# The packages that find_package(learn) searches for, derived from the targets that these libraries link.
 string(REGEX REPLACE "(^|;)learn_" "\\1" names "${libraries}")
 configure_package_config_file(framework/cmake/learnConfig.cmake.in ${PROJECT_BINARY_DIR}/generated/learnConfig.cmake
                               INSTALL_DESTINATION ${package_folder})
@@ -111,7 +111,7 @@ install(
   DESTINATION ${package_folder}
   COMPONENT Development)
 
-# pkg-config knows no parts: who links the static libraries names all of them, and the linker takes what is used.
+# pkg-config has no components, so linking statically names all libraries; the linker takes only what is used.
 set(pc_libs -llearn)
 set(pc_requires "fmt")
 if(NOT LEARN_SHARED)
@@ -127,7 +127,7 @@ install(
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT Development)
 
-# cpack -G TGZ is all in one folder; cpack -G DEB makes learn, learn-dev and learn-cuda.
+# cpack -G TGZ packs everything into one folder; cpack -G DEB makes learn, learn-dev and learn-cuda.
 set(CPACK_PACKAGE_VENDOR "learn")
 set(CPACK_PACKAGE_CONTACT "the authors of learn")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Callback-driven training of neural networks, in C++20 and CUDA")
@@ -143,7 +143,7 @@ set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME learn-dev)
 file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- ")
 list(TRANSFORM rows REPLACE "^build +- +([^ ]+).*" "\\1")
-list(REMOVE_ITEM rows libcli11-dev doctest-dev fonts-dejavu-core libstb-dev) # of the programs alone; compiled in
+list(REMOVE_ITEM rows libcli11-dev doctest-dev fonts-dejavu-core libstb-dev) # used by programs only, or compiled in
 list(JOIN rows ", " packages)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION}), pkg-config, ${packages}")
 include(CPack)

@@ -1,10 +1,10 @@
-# Warnings, hardening and sanitizers are set per target, so that nothing leaks into other people's headers, or from a
-# parent project's settings into ours: its compiler may know warnings that ours do not.
+# Sets warnings, hardening and sanitizers per target, so that they affect neither the headers of dependencies nor a
+# parent project. Its settings do not apply here either, because its compiler may have warnings that are unknown here.
 function(learn_settings target)
   set_target_properties(${target} PROPERTIES COMPILE_WARNING_AS_ERROR ${LEARN_WARNINGS_AS_ERRORS})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/learn>)
   target_compile_features(${target} PUBLIC cxx_std_20)
-  target_compile_definitions(${target} PUBLIC LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA}) # headers differ
+  target_compile_definitions(${target} PUBLIC LEARN_HAVE_CUDA=${LEARN_HAVE_CUDA}) # headers depend on it
   target_compile_options(
     ${target}
     PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall
@@ -15,14 +15,14 @@ function(learn_settings target)
             -Wnon-virtual-dtor
             -Woverloaded-virtual
             -Wsuggest-override
-            -Wno-missing-field-initializers # designated initialisers with defaults are our style
+            -Wno-missing-field-initializers # this project uses designated initialisers with defaults
             $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> # g++ 12 sees overlaps in "text" + string: GCC bug 105651
             $<$<CXX_COMPILER_ID:GNU>:-Wno-error=invalid-pch> # costs time, never a result
-            # Any of the libraries can become part of a shared one: the CUDA backend's, or a user's. Not CMake's property,
-            # which gives programs another flag, and with it headers that must be precompiled again.
+            # Any of the libraries can become part of a shared library: the CUDA backend's, or a user's. CMake's
+            # property would give programs another flag, and their headers would have to be precompiled again.
             -fPIC
             -fno-semantic-interposition
-            # So that a program can leave out what it does not call.
+            # Lets a program omit functions that it does not call.
             -ffunction-sections
             -fdata-sections>)
   learn_harden(${target})
@@ -30,8 +30,8 @@ function(learn_settings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${LEARN_SANITIZE}
                                              -fno-omit-frame-pointer -fno-sanitize-recover=all>)
     if(LEARN_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # What these find the address sanitizer finds too, but for alignment, which clang's programs check (tests/lab/fuzz) in
-      # what reads bytes of others. They are a third of the time to compile.
+      # The address sanitizer finds most of these errors, too. The exception is alignment, which the programs built by
+      # clang (tests/lab/fuzz) check in code that reads untrusted bytes. These checks are a third of the compile time.
       target_compile_options(${target}
                              PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size,alignment,pointer-overflow>)
     endif()
@@ -40,19 +40,20 @@ function(learn_settings target)
 endfunction()
 
 include(CheckLinkerFlag)
-# Not of the sanitizers' programs, whose tables of globals name every one of them.
+# Not for the sanitizers' programs, whose tables of globals refer to every global.
 check_linker_flag(CXX -Wl,--gc-sections LEARN_HAVE_GC_SECTIONS)
 if(LEARN_HAVE_GC_SECTIONS AND NOT LEARN_SANITIZE)
   add_link_options(-Wl,--gc-sections)
 endif()
 
-# Small files spend most of their time in headers, which are precompiled therefore: those of the standard library
-# for the lower rooms (in learn_tensor), the modules' too from there on up (in learn_nn), and doctest's as well for
-# the tests (in learn_doctest). They are for files compiled with the same options alone: elsewhere g++ refuses them, or
-# takes them and compiles functions for an instruction set of their own with the options the headers had. So targets
-# with options of their own have headers of their own, and single files SKIP_PRECOMPILE_HEADERS. Not where ccache is at
-# work, which serves no compilation that uses them, and not in the presets dev, tsan and tidy: an #include that is
-# missing is found there.
+# Small files spend most of their compile time in headers, so these are precompiled: the standard library's for the
+# lower layers (in learn_tensor), also the modules' from there up (in learn_nn), and also doctest's for the tests (in
+# learn_doctest).
+# Precompiled headers require equal compile options. Otherwise g++ rejects them, or accepts them and compiles functions
+# for a different instruction set with the options of the headers. So targets with other options precompile their
+# headers separately, and single files set SKIP_PRECOMPILE_HEADERS.
+# They are off with ccache, which cannot cache compilations that use them, and in the presets dev, tsan and tidy, which
+# find missing #includes.
 set(LEARN_PRECOMPILED_HEADERS <algorithm> <any> <array> <cstdint> <filesystem> <functional> <map> <memory>
                               <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>
                               <fmt/core.h>)
@@ -60,8 +61,8 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
-# Sets <sources> to the .cpp files of this folder and those below it, without main.cpp, and without folders that have a
-# CMakeLists.txt of their own.
+# Sets <sources> to the .cpp files of this folder and its subfolders, except main.cpp, and folders with a separate
+# CMakeLists.txt.
 function(learn_find_sources sources)
   file(GLOB_RECURSE found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cpp)
   list(REMOVE_ITEM found main.cpp)
@@ -73,9 +74,9 @@ function(learn_find_sources sources)
   set(${sources} ${found} PARENT_SCOPE)
 endfunction()
 
-# learn_library(learn_NAME DEPENDS other ...): one static library per folder, of the sources that learn_find_sources finds
-# and of GENERATED ones, or of SOURCES alone; or one of the TYPE given. It is learn::NAME to other projects, unless it is
-# INTERNAL. OPTIMIZATION replaces the presets' level of optimisation in release builds.
+# learn_library(learn_NAME DEPENDS other ...): defines a static library, or one of the given TYPE, from the sources that
+# learn_find_sources finds and the GENERATED ones, or from SOURCES alone. Other projects use it as learn::NAME, unless
+# it is INTERNAL. OPTIMIZATION replaces the presets' level of optimisation in release builds.
 function(learn_library name)
   cmake_parse_arguments(arg "INTERNAL" "TYPE;OPTIMIZATION" "SOURCES;GENERATED;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   if(NOT arg_TYPE)
@@ -108,7 +109,7 @@ function(learn_library name)
   endif()
 endfunction()
 
-# learn_export(learn_NAME): it is installed with the libraries, and is learn::NAME there. Sets export_name.
+# learn_export(learn_NAME): installs a target with the libraries, as learn::NAME. Sets export_name.
 function(learn_export name)
   string(REGEX REPLACE "^learn_" "" export_name ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${export_name})
@@ -116,7 +117,7 @@ function(learn_export name)
   set(export_name ${export_name} PARENT_SCOPE)
 endfunction()
 
-# learn_program(name SOURCES a.cpp ... DEPENDS other ...): an executable.
+# learn_program(name SOURCES a.cpp ... DEPENDS other ...): defines an executable.
 function(learn_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -125,7 +126,7 @@ function(learn_program name)
   target_precompile_headers(${name} REUSE_FROM learn_nn)
 endfunction()
 
-# learn_protobuf_schema(name file.proto): what protoc makes of messages, compiled without our warnings, as it is not ours.
+# learn_protobuf_schema(name file.proto): compiles protoc's output, without this project's warnings.
 function(learn_protobuf_schema name schema)
   add_library(${name} STATIC ${schema})
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -136,9 +137,9 @@ function(learn_protobuf_schema name schema)
   learn_export(${name})
 endfunction()
 
-# learn_registrations(target folder namespace::Registry): every function `register_NAME(Registry&)` that a source of the
-# target defines is listed in the header folder/registrations.h, which is written again when a source changes. So nothing
-# else must be touched to add one, and nothing depends on static initialisation.
+# learn_registrations(target folder namespace::Registry): generates the header folder/registrations.h, which lists every
+# function `register_NAME(Registry&)` defined in a source of the target, and is updated when a source changes. Adding
+# one therefore changes no other file, and nothing depends on static initialisation.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 preset=$1
 shift
 
-# An older CMake rejects the presets' version with words that do not tell what to do.
+# An older CMake rejects the presets' version with a message that does not name the remedy.
 needed=$(sed -n 's/^cmake_minimum_required(VERSION \([0-9.]*\)).*/\1/p' CMakeLists.txt)
 found=$(cmake --version | sed -n '1s/^cmake version //p')
 older=$(printf '%s\n' "$needed" "$found" | sort -t. -k1,1n -k2,2n -k3,3n | head -1)
@@ -20,7 +20,7 @@ fi
 
 jobs=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) # macOS has no nproc
 if [ -r /proc/meminfo ]; then
-  # One compiler takes up to 1.5 GiB on the heaviest files.
+  # One compiler process takes up to 1.5 GiB for the heaviest files.
   by_memory=$(awk '/MemAvailable/ {print int($2 / 1024 / 1024 / 1.5)}' /proc/meminfo)
   jobs=$((by_memory < jobs ? by_memory : jobs))
   [ "$jobs" -ge 1 ] || jobs=1

@@ -32,15 +32,16 @@ fail() { # line ...
   exit 1
 }
 
-default_compiler() { # the one CMake would take
+default_compiler() { # the compiler that CMake would choose
   local name
   for name in c++ g++ clang++; do
     if command -v "$name" >/dev/null; then echo "$name" && return; fi
   done
 }
 
-# Does the compiler work, and is it new enough? A compiler that is too old ends the script: no package manager
-# replaces it. The versions come from its preprocessor, as the words of --version differ between distributions.
+# Checks that the compiler works and is new enough. A compiler that is too old ends the script, because no package
+# manager replaces it. The versions come from its preprocessor, because the output of --version differs between
+# distributions.
 check_compiler() {
   local compiler gnu clang version
   compiler=${CXX:-$(default_compiler)}
@@ -131,8 +132,8 @@ as_root() {
 }
 
 echo "installing: $missing"
-# Where one of apt's sources cannot be reached its lists may do all the same. A package that it does not know would
-# keep it from installing the others.
+# If one of apt's sources is unreachable, its cached lists may suffice. A package unknown to apt would prevent the
+# others from being installed.
 updated=yes known='' unknown=''
 as_root apt-get update -qq -o APT::Update::Error-Mode=any || updated=no
 for name in $missing; do

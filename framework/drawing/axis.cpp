@@ -20,12 +20,13 @@ std::string superscript(int exponent) {
   return text;
 }
 
-/// The exponent of the power of ten at or below it.
+/// Returns the exponent of the largest power of ten that is not above the value.
 int exponent_of(double value) {
   return static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
 }
 
-/// Outside of these a number is written with a power of ten, unless it has more digits than that.
+/// Range of plain notation. Numbers outside it are written with a power of ten, unless that takes
+/// more than `kMaxDigits` digits.
 constexpr int kMinPlainExponent = -4;
 constexpr int kMaxPlainExponent = 5;
 constexpr int kMaxDigits = 4;
@@ -37,13 +38,13 @@ std::string with_power(double value, int exponent, int digits) {
   return fmt::format("{:.{}f}×10{}", mantissa, digits, superscript(exponent));
 }
 
-/// Of a tick at `digit` times a power of ten.
+/// Returns the label of a tick at `digit` times a power of ten.
 std::string log_label(int digit, int exponent, bool plain) {
   if (!plain) return with_power(digit * std::pow(10, exponent), exponent, 0);
   return fmt::format("{:.{}f}", digit * std::pow(10, exponent), std::max(0, -exponent));
 }
 
-/// Close to `rough`, or above it.
+/// Returns a round step close to `rough`, or above it.
 double round_step(double rough) {
   constexpr double kClose = 0.8;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -65,7 +66,7 @@ std::string number_label(double value, double step, double largest) {
   if (std::abs(value) < step * 1e-6) return "0";
   const int last = exponent_of(step), first = std::max(last, exponent_of(largest));
   const bool plain = first >= kMinPlainExponent && first <= kMaxPlainExponent;
-  constexpr int kMaxWrittenOut = 12;  // of a number that is written out
+  constexpr int kMaxWrittenOut = 12;  // largest exponent of a number written out
   if (plain || (first - last > kMaxDigits && std::abs(first) <= kMaxWrittenOut))
     return fmt::format("{:.{}f}", value, std::max(0, -last));
   return with_power(value, first, first - last);
@@ -74,12 +75,12 @@ std::string number_label(double value, double step, double largest) {
 Axis linear_axis(double low, double high, int count, bool integer) {
   if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high)))) {
     const double around = low == 0 ? 1 : std::abs(low) * 0.1;
-    // Most of what is shown cannot be negative: an axis around zero would say that it were.
+    // Most values cannot be negative; an axis around zero would suggest that they can.
     if (low != 0) low -= around;
     high += around;
   }
   if (integer) {
-    // Batches of the first epoch begin a little after it.
+    // The first epoch's batches start slightly after 0.
     constexpr double kClose = 0.03;
     const double close = kClose * (high - low);
     if (low - std::floor(low) < close) low = std::floor(low);
@@ -88,7 +89,7 @@ Axis linear_axis(double low, double high, int count, bool integer) {
   const double rough = (high - low) / std::max(1, count);
   const double step = integer ? std::max(1.0, round_step(rough)) : round_step(rough);
   Axis axis{low, high, false, {}};
-  // Counted, not summed: adding the step up would let rounding grow.
+  // Counted, not summed, because rounding errors of repeated addition would grow.
   const double first = std::ceil(low / step - 1e-9), last = std::floor(high / step + 1e-9);
   const double largest = std::max(std::abs(first), std::abs(last)) * step;
   for (double i = first; i <= last; ++i)

@@ -18,16 +18,16 @@ constexpr double kAxisLabel = 20;
 constexpr double kGap = 6;
 constexpr double kMaxName = 150;
 constexpr double kBar = 14;        // width of the colour bar
-constexpr double kBarRoom = 64;    // with its labels
+constexpr double kBarRoom = 64;    // including its labels
 constexpr double kMinSide = 240;   // of the matrix
 constexpr double kMaxNames = 150;  // classes whose names are all written
 
-/// How large things are for a number of classes.
+/// Sizes for a number of classes, in units of the drawing.
 struct Scale {
   double cell = 48;
-  double name = 12;  // size of the font
-  double text = 0;   // of the cells' text; 0: there is no room
-  int every = 1;     // name that is written
+  double name = 12;  // font size of the names
+  double text = 0;   // font size of the cells' text; 0: no room
+  int every = 1;     // write every n-th name
 };
 
 Scale scale_for(std::size_t classes, bool two_lines) {
@@ -39,7 +39,7 @@ Scale scale_for(std::size_t classes, bool two_lines) {
   return {cell, std::min(9.5, cell * every * 0.85), 0, every};
 }
 
-/// White to dark blue, evenly in brightness.
+/// Maps a share to a colour from white to dark blue, evenly in brightness.
 Color color_of(double share) {
   constexpr std::array<Color, 5> kStops{
       {{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}};
@@ -48,7 +48,7 @@ Color color_of(double share) {
   return mix(kStops[below], kStops[below + 1], at - static_cast<double>(below));
 }
 
-/// A whole percentage; what is neither none nor all never looks so.
+/// Returns a whole percentage. Only a share of exactly 0 or 1 is shown as 0% or 100%.
 std::string percent(double share) {
   if (share > 0 && share < 0.01) return "<1%";
   if (share < 1 && share > 0.99) return ">99%";
@@ -132,7 +132,7 @@ class ConfusionDrawing {
     }
   }
 
-  /// Smaller, if it does not fit its cell.
+  /// Draws text, in a smaller font if it does not fit its cell.
   void draw_fitted(Drawing& drawing, Point at, const std::string& text, TextStyle style) const {
     const double room = scale_.cell - 4, width = Drawing::measure(text, style).width;
     if (width > room) style.size *= room / width;
@@ -159,7 +159,7 @@ class ConfusionDrawing {
     constexpr int kSteps = 64;
     const double x = left_ + side_ + 14, height = std::min(side_, 320.0);
     for (int i = 0; i < kSteps; ++i)
-      // A little higher than a step, so that no gap shows.
+      // Slightly higher than a step, so that no gap shows.
       drawing.fill(
           {x, top_ + height * i / kSteps, kBar, height / kSteps + (i + 1 < kSteps ? 0.5 : 0)},
           color_of(1 - (i + 0.5) / kSteps));

@@ -7,23 +7,23 @@
 
 namespace learn::plot {
 
-/// What stands in the cells, where there is room.
+/// Content of the cells, where there is room.
 enum class CellText : std::uint8_t { counts, shares, both };
 
 struct ConfusionFigure {
   std::string title;
   std::vector<std::string> classes;
-  /// Images of class `truth` that were taken for class `guess`, at [truth * classes + guess].
+  /// Number of images of class `truth` predicted as class `guess`, at [truth * classes + guess].
   std::vector<std::int64_t> counts;
-  /// Images of each class, where some of them were taken for none; empty: the sums of the rows.
+  /// Number of images of each class, if some have no prediction; empty: the sums of the rows.
   std::vector<std::int64_t> seen = {};
   CellText text = CellText::counts;
 };
 
-/// A confusion matrix: a row for each true class, a column for each predicted one, coloured by the
-/// share of the row's images. Cells get smaller, then lose their text, as classes get more; of more
-/// than 150 every second, third, ... name is written. Throws UsageError unless there are classes,
-/// and as many counts as they need.
+/// Draws a confusion matrix: a row for each true class, a column for each predicted class, coloured
+/// by the share of the row's images. With more classes the cells get smaller and then lose their
+/// text; above 150 classes only every second, third, ... name is written. Throws UsageError without
+/// classes, or if the number of counts does not match.
 [[nodiscard]] Drawing confusion_matrix_figure(const ConfusionFigure& figure);
 
 }  // namespace learn::plot

@@ -51,7 +51,7 @@ void path_through(cairo_t* to, const std::vector<Point>& points) {
   for (const Point& p : points) cairo_line_to(to, p.x, p.y);
 }
 
-/// As Cairo stores them, each pixel `times` times in both directions.
+/// Converts an image to Cairo's format, repeating each pixel `times` times in both directions.
 SurfaceHandle to_surface(const Image& image, int times) {
   SurfaceHandle surface(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, image.width * times, image.height * times));
@@ -70,7 +70,7 @@ SurfaceHandle to_surface(const Image& image, int times) {
 }
 
 void paint_image(cairo_t* to, const Box& box, const Image& image) {
-  // Enlarged here, as programs that show an SVG blur what they enlarge.
+  // Enlarge here, because SVG viewers blur images that they enlarge.
   const double wanted = box.width * kPngScale / image.width;
   const int times = std::max(1, static_cast<int>(std::lround(wanted)));
   const SurfaceHandle surface = to_surface(image, times);
@@ -84,7 +84,7 @@ void paint_image(cairo_t* to, const Box& box, const Image& image) {
   cairo_restore(to);
 }
 
-/// From the left end of the text's upper edge to the point it is placed by.
+/// Returns the offset from the text's top left corner to the point it is placed by.
 Point anchor_of(const Size& size, const TextStyle& style) {
   const double right = style.align == Align::left     ? 0
                        : style.align == Align::center ? size.width / 2
@@ -97,7 +97,7 @@ Point anchor_of(const Size& size, const TextStyle& style) {
 
 void show_text(cairo_t* to, Point at, const std::string& text, const TextStyle& style) {
   const LayoutHandle layout = make_layout(text, style);
-  // A layout with a width is as wide as that, whatever its lines are.
+  // A layout with a width takes that width, however long its lines are.
   Size size = size_of(layout.get());
   if (style.width > 0) size.width = style.width;
   const Point anchor = anchor_of(size, style);

@@ -11,8 +11,8 @@
 
 namespace learn::plot {
 
-/// From the top left corner, in units of which an SVG has 96 to the inch, and a PNG `scale` pixels
-/// to each.
+/// A position relative to the top left corner. An SVG has 96 units to the inch; a PNG has `scale`
+/// pixels per unit.
 struct Point {
   double x = 0;
   double y = 0;
@@ -31,41 +31,41 @@ struct Box {
   [[nodiscard]] Point center() const noexcept { return {left + width / 2, top + height / 2}; }
 };
 
-/// Where the point that a text is given lies in it.
+/// Where a text lies relative to the point it is placed at.
 enum class Align : std::uint8_t { left, center, right };
 enum class Anchor : std::uint8_t { top, middle, bottom };
 
 struct TextStyle {
-  double size = 12;  ///< of the font
+  double size = 12;  ///< font size
   bool bold = false;
   Color color = kInk;
   Align align = Align::left;
   Anchor anchor = Anchor::top;
-  double width = 0;         ///< what is wider is wrapped, and cut in the last line; 0: no limit
-  int lines = 1;            ///< at most so many, if there is a width
-  bool cut_middle = false;  ///< what is too long loses its middle and not its end
-  bool upward = false;      ///< turned by a quarter: it is read from the bottom to the top
+  double width = 0;         ///< wider text is wrapped, and cut in the last line; 0: no limit
+  int lines = 1;            ///< maximum number of lines, if there is a width
+  bool cut_middle = false;  ///< text that is too long loses its middle instead of its end
+  bool upward = false;      ///< rotated by 90 degrees: it reads from bottom to top
 };
 
 struct Stroke {
   double thickness = 1;
   Color color = kInk;
   double opacity = 1;
-  std::vector<double> dashes;  ///< lengths of dashes and gaps in turn; empty: a line without gaps
+  std::vector<double> dashes;  ///< lengths of dashes and gaps in turn; empty: a solid line
 };
 
-/// Pixels to the unit of a PNG, so that it is sharp on displays of twice the density.
+/// Pixels per unit of a PNG, so that it is sharp on displays of twice the density.
 inline constexpr double kPngScale = 2;
 
-/// A drawing of lines, areas, images and text, on white. It keeps what was drawn, in order, and is
-/// rendered as pixels or vectors later. Text is in DejaVu Sans, or what sans-serif font there is; a
-/// letter that the font lacks comes from another one. What falls outside is cut off.
+/// A drawing of lines, areas, images and text on white. It stores what was drawn, in order, and is
+/// rendered later as pixels or vectors. Text is in DejaVu Sans, or in the available sans-serif
+/// font; a letter missing from the font comes from another one. Content outside the drawing is
+/// clipped.
 ///
-/// The same drawing is rendered to the same bytes, with the same fonts and version of Cairo.
+/// The same drawing renders to the same bytes with the same fonts and version of Cairo.
 class Drawing {
  public:
-  /// `title` is for readers of an SVG that cannot see it. Throws UsageError unless both extents are
-  /// positive.
+  /// `title` is the text alternative in an SVG. Throws UsageError unless both extents are positive.
   Drawing(double width, double height, std::string title = "");
   ~Drawing();
   Drawing(Drawing&&) noexcept;
@@ -78,27 +78,28 @@ class Drawing {
 
   void fill(const Box& box, Color color, double opacity = 1);
   void outline(const Box& box, const Stroke& stroke);
-  /// Through all points. One point alone is a dot.
+  /// Draws a line through all points. A single point becomes a dot.
   void polyline(std::span<const Point> points, const Stroke& stroke);
   void disc(Point center, double radius, Color color, double opacity = 1);
   /// Fills the box. A small image is enlarged to squares, a large one is averaged.
   void image(const Box& box, const Image& image);
-  /// `at` is where `style` says. What is not UTF-8 is shown as a replacement character. Returns the
-  /// size that it takes.
+  /// Draws text, placed at `at` as `style` defines. Invalid UTF-8 is shown as a replacement
+  /// character. Returns the size of the text.
   Size text(Point at, std::string_view text, const TextStyle& style);
   [[nodiscard]] static Size measure(std::string_view text, const TextStyle& style);
-  /// What is drawn until the next call is cut off outside of the box; `unclip` ends that.
+  /// Clips all further drawing to the box, until `unclip`.
   void clip(const Box& box);
   void unclip();
 
-  /// All texts, in the order they were drawn.
+  /// Returns all texts in the order they were drawn.
   [[nodiscard]] const std::vector<std::string>& texts() const;
 
-  /// Throws UsageError for a scale that is not positive, and for more than 32767 pixels to a side.
+  /// Renders to pixels. Throws UsageError if the scale is not positive, or a side exceeds 32767
+  /// pixels.
   [[nodiscard]] Image render(double scale = kPngScale) const;
-  /// Letters are outlines; `<title>` and `<desc>` hold the texts.
+  /// Renders to SVG. Letters are outlines; `<title>` and `<desc>` hold the texts.
   [[nodiscard]] std::string svg() const;
-  /// Writes a .png or .svg, atomically. Throws UsageError for another ending, and as `render`;
+  /// Writes a .png or .svg, atomically. Throws UsageError for another ending, and as `render` does;
   /// IoError.
   void save(const std::filesystem::path& path, double scale = kPngScale) const;
 
@@ -110,8 +111,8 @@ class Drawing {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Throws UsageError unless the name ends in .png or .svg, and IoError unless its folder is there,
-/// so that a long computation does not end with it.
+/// Checks the path of a drawing before a long computation. Throws UsageError unless the name ends
+/// in .png or .svg, and IoError unless its folder exists.
 void check_drawing_path(const std::filesystem::path& path);
 
 }  // namespace learn::plot

@@ -8,17 +8,17 @@ namespace {
 
 constexpr double kMargin = 16;
 constexpr double kBetweenCells = 14;
-constexpr double kBetweenImages = 3;  // of one cell
+constexpr double kBetweenImages = 3;  // within a cell
 constexpr double kLine = 15;
 constexpr double kCaptionSize = 11;
 constexpr double kTitleLine = 24;
 constexpr double kSubtitleLine = 18;
 constexpr double kPageWidth = 1120;
-constexpr double kMinCell = 84;      // or captions say nothing
-constexpr double kMaxCaption = 150;  // that a cell is made wider for
+constexpr double kMinCell = 84;      // or captions become meaningless
+constexpr double kMaxCaption = 150;  // the widest caption that widens a cell
 
-/// The size it is shown in: the longer side is about `side`, a whole number of pixels of the image
-/// if it is enlarged.
+/// Returns the displayed size of an image: its longer side is about `side`, and a whole multiple of
+/// its pixels if it is enlarged.
 Size shown_size(const Image& image, double side) {
   const int longer = std::max({1, image.width, image.height});
   double scale = side / longer;
@@ -41,7 +41,7 @@ int columns_of(const ImageGrid& grid, const Size& cell) {
   if (grid.columns > 0) return std::min(grid.columns, count);
   const int fit = std::max(1, static_cast<int>(kPageWidth / (cell.width + kBetweenCells)));
   const int square = static_cast<int>(std::lround(std::sqrt(count * cell.height / cell.width)));
-  // Or one column more or less, if that leaves fewer gaps in the last row.
+  // One column more or less may leave fewer gaps in the last row.
   int best = 0, fewest = count + 1;
   for (const int columns : {square, square + 1, square - 1}) {
     const int possible = std::clamp(columns, 1, std::min(fit, count));
@@ -54,7 +54,7 @@ int columns_of(const ImageGrid& grid, const Size& cell) {
   return best;
 }
 
-/// With the name of its file.
+/// Returns the caption of a cell, including the name of its file.
 std::vector<CaptionLine> caption_of(const GridCell& cell) {
   std::vector<CaptionLine> lines = cell.caption;
   if (!cell.source.empty())
@@ -66,7 +66,7 @@ TextStyle style_of(const CaptionLine& line) {
   return {.size = kCaptionSize, .bold = line.bold, .color = line.color, .cut_middle = true};
 }
 
-/// `room`: that all images of a cell may take, and its captions.
+/// `room`: the space for all images of a cell, and for its captions.
 void draw_cell(
     Drawing& drawing, const GridCell& cell, Point corner, const Size& room, double side) {
   double x = corner.x;
@@ -84,7 +84,7 @@ void draw_cell(
   }
 }
 
-/// What the images of a cell may take at most, if their longer side is about `side`.
+/// Returns the largest size of the images of a cell, if their longer side is about `side`.
 Size images_room(const ImageGrid& grid, double side) {
   Size room{kMinCell, 0};
   for (const GridCell& cell : grid.cells) {
@@ -108,7 +108,7 @@ Drawing image_grid(const ImageGrid& grid) {
   double side = grid.image_side;
   Size room = images_room(grid, side);
   if (const double captions = caption_width(grid); captions > room.width) {
-    // Room that captions need is the images' too.
+    // Images use the width that captions need, too.
     side = std::floor(side * captions / room.width);
     room = images_room(grid, side);
     room.width = std::max(room.width, captions);

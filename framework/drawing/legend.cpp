@@ -8,13 +8,13 @@ namespace {
 
 constexpr double kRow = 18;
 constexpr double kSample = 22;   // of the line
-constexpr double kGap = 6;       // between it and the name
+constexpr double kGap = 6;       // between line and name
 constexpr double kBetween = 16;  // entries
 constexpr double kMaxName = 260;
 constexpr double kDot = 3;
 
 TextStyle name_style(double width) {
-  // What sets a long name apart from others may stand at its end: "runs/...: validation".
+  // The end of a long name may be what distinguishes it from others: "runs/...: validation".
   return {.size = 11.5,
           .anchor = Anchor::middle,
           .width = std::min(width, kMaxName),
@@ -45,7 +45,7 @@ std::vector<Look> looks_of(const Panel& panel) {
     const Color color = palette(places[i]);
     Stroke stroke{.thickness = series.faint ? 1.0 : 1.8, .color = color};
     if (series.faint) stroke.opacity = 0.35;
-    // From kPaletteColors on a colour was there before.
+    // From kPaletteColors on, colours repeat.
     const bool again = places[i] >= kPaletteColors;
     if (series.dashed)
       stroke.dashes = again ? std::vector<double>{6, 2, 1.5, 2} : std::vector<double>{6, 3};
@@ -79,7 +79,7 @@ void Legend::draw(Drawing& drawing, Point top_left) const {
   for (const Entry& entry : entries_) {
     const double x = top_left.x + entry.at.x, y = top_left.y + entry.at.y;
     Stroke sample = entry.look.stroke;
-    if (entry.series->faint) sample.thickness = 3;  // pale as it is
+    if (entry.series->faint) sample.thickness = 3;  // a thin pale line is hard to see
     const std::vector<Point> line{{x, y}, {x + kSample, y}};
     drawing.polyline(line, sample);
     if (entry.series->markers) drawing.disc({x + kSample / 2, y}, kDot, entry.look.color);

@@ -6,15 +6,15 @@
 /// For plot.cpp.
 namespace learn::plot {
 
-/// How a series is drawn.
+/// The colour and stroke of a series.
 struct Look {
   Color color;
   Stroke stroke;
 };
-/// Those of all series of a panel.
+/// Returns the looks of all series of a panel.
 [[nodiscard]] std::vector<Look> looks_of(const Panel& panel);
 
-/// Names of a panel's series with samples of their lines, in rows of a given width.
+/// The names of a panel's series, each with a sample of its line, in rows of a given width.
 class Legend {
  public:
   Legend(const Panel& panel, double width);

@@ -17,7 +17,8 @@ constexpr double kTickSize = 11;
 constexpr double kGapToLabels = 5;
 constexpr double kDot = 3;
 constexpr std::size_t kMaxColumns = 3;
-/// Beyond them a range has no width, or no room around it. They are drawn at the border.
+/// Limits of plotted values. Beyond them a range would have no width, or no room around it; such
+/// values are drawn at the border.
 constexpr double kMinValue = 1e-300;
 constexpr double kMaxValue = 1e300;
 
@@ -38,7 +39,7 @@ struct Axes {
   [[nodiscard]] bool shows(double px, double py) const { return x.shows(px) && y.shows(py); }
 };
 
-/// Room above and below the data, but not below zero if nothing is.
+/// Returns an axis with room above and below the data, but not below zero if no value is negative.
 Axis y_axis(const Range& range, bool log, int count) {
   constexpr double kRoom = 0.05;
   if (range.empty()) return log ? log_axis(1, 10, count) : linear_axis(0, 1, count);
@@ -84,7 +85,7 @@ TextStyle tick_style(Align align, Anchor anchor) {
 
 const TextStyle kAxisLabel{.size = 12, .align = Align::center};
 
-/// A panel with what of its layout depends on its content.
+/// A panel, with the parts of its layout that depend on its content.
 class PanelDrawing {
  public:
   PanelDrawing(const Panel& panel, double width, double height)
@@ -95,7 +96,7 @@ class PanelDrawing {
 
   [[nodiscard]] double legend_height() const { return legend_.height(); }
 
-  /// `legend_height`: of the highest legend in the row.
+  /// `legend_height`: the height of the tallest legend in the row.
   void draw(Drawing& drawing, Point corner, double legend_height) {
     place_frame(corner, legend_height);
     const double legend = frame_.top - kAboveFrame - legend_.height();
@@ -118,9 +119,9 @@ class PanelDrawing {
  private:
   static constexpr double kPanelTitle = 26;
   static constexpr double kAboveFrame = 8;
-  static constexpr double kLeft = 60;  // about what the y axis takes, before it is known
+  static constexpr double kLeft = 60;  // approximate width of the y axis, before it is known
 
-  /// The frame's left edge depends on the labels, and these on its height.
+  /// Places the frame. Its left edge depends on the labels, and these depend on its height.
   void place_frame(Point corner, double legend_height) {
     const double top = corner.y + kPanelTitle + legend_height + kAboveFrame;
     const double below = kTickLength + kGapToLabels + 2 * 17 + 2;
@@ -217,7 +218,7 @@ class PanelDrawing {
   Box frame_;
 };
 
-/// Four panels are two rows of two.
+/// Arranges four panels as two rows of two.
 std::size_t columns_of(std::size_t panels) {
   if (panels == 4) return 2;
   return std::clamp<std::size_t>(panels, 1, kMaxColumns);

@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-/// Line plots: axes with round ticks, lines, legends.
+/// Line plots with round ticks and legends.
 namespace learn::plot {
 
 struct Series {
-  std::string name;  ///< in the legend; empty: it has no place there
+  std::string name;  ///< in the legend; empty: not in the legend
   std::vector<double> x;
-  std::vector<double> y;  ///< as many as `x`; a line breaks at values that are not finite
-  bool markers = false;   ///< a dot at each point
+  std::vector<double> y;  ///< as many as `x`; the line breaks at non-finite values
+  bool markers = false;   ///< draw a dot at each point
   bool faint = false;     ///< drawn pale, below the others: raw values under a smoothed line
   bool dashed = false;
-  /// Place in the palette. What belongs together can have one colour: raw values and their mean, or
-  /// all lines of a run. Default: the first that no series before has.
+  /// Index in the palette. Related series can share a colour: raw values and their mean, or all
+  /// lines of a run. Default: the first colour that no earlier series has.
   std::optional<std::size_t> color = std::nullopt;
 };
 
@@ -26,19 +26,19 @@ struct Panel {
   std::string title;
   std::string x_label;  ///< with its unit
   std::vector<Series> series;
-  bool integer_x = false;  ///< ticks at whole numbers only: epochs
-  bool log_y = false;      ///< logarithmic; values that are not positive are left out
+  bool integer_x = false;  ///< ticks at whole numbers only, as for epochs
+  bool log_y = false;      ///< logarithmic; omits values that are not positive
   bool log_x = false;
   std::string y_label = "";  ///< with its unit
-  /// A reader has no use for another scale, logarithmic or linear: shares, and what is compared
-  /// with a straight line.
+  /// Whether the reader cannot switch between linear and logarithmic, because only one scale is
+  /// useful: shares, and values compared with a straight line.
   bool fixed_scale = false;
 };
 
-/// The place in the palette of each series of a panel.
+/// Returns the palette index of each series of a panel.
 [[nodiscard]] std::vector<std::size_t> colors_of(const Panel& panel);
 
-/// Panels under one title, up to three beside each other. A panel that needs more room for its
+/// Panels under one title, up to three next to each other. A panel that needs more room for its
 /// legend makes its row higher.
 struct Figure {
   std::string title;
@@ -48,7 +48,7 @@ struct Figure {
 };
 
 [[nodiscard]] Drawing draw(const Figure& figure);
-/// Writes a .png or .svg. Throws as `Drawing::save`.
+/// Writes a .png or .svg. Throws as `Drawing::save` does.
 void save(const std::filesystem::path& path, const Figure& figure);
 
 }  // namespace learn::plot

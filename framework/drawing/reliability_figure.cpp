@@ -12,7 +12,7 @@ namespace learn::plot {
 namespace {
 
 constexpr double kMargin = 16;
-constexpr double kTitle = 74;  // with the legend
+constexpr double kTitle = 74;  // including the legend
 constexpr double kLegendRow = 18;
 constexpr double kSide = 320;
 constexpr double kHistogram = 90;
@@ -27,7 +27,8 @@ const Stroke kDiagonal{.thickness = 1.2, .color = kInk, .dashes = {5, 4}};
 
 void draw_share(Drawing& drawing, const Box& box) { drawing.fill(box, kBars, 0.85); }
 
-/// Translucent: over the bar where more is correct than was said.
+/// Fills the difference. It is translucent, because it covers the bar where more predictions are
+/// right than expected.
 void draw_difference(Drawing& drawing, const Box& box) { drawing.fill(box, kMissing, 0.35); }
 
 void tick_label(Drawing& drawing, Point at, const std::string& text, Align align, Anchor anchor) {
@@ -83,7 +84,7 @@ void draw_histogram(Drawing& drawing, const Box& frame, const std::vector<Calibr
   draw_frame(drawing, frame);
 }
 
-/// In the colours and strokes of the drawing itself.
+/// Draws the legend in the colours and strokes of the drawing.
 void draw_legend(Drawing& drawing, Point corner) {
   Point at = corner;
   const auto name = [&](const char* text) {

@@ -12,9 +12,9 @@ struct ReliabilityFigure {
   std::vector<CalibrationBin> bins;  ///< of equal width, over probabilities from 0 to 1
 };
 
-/// How far probabilities can be trusted: share of right predictions against confidence, with what
-/// is missing to the diagonal, and under it how many predictions each bin has. The title ends with
-/// the ECE. Throws UsageError if there are no bins.
+/// Draws a reliability diagram: the share of right predictions against their confidence, with the
+/// gap to the diagonal, and below it the number of predictions in each bin. The title ends with the
+/// ECE. Throws UsageError without bins.
 [[nodiscard]] Drawing reliability_figure(const ReliabilityFigure& figure);
 
 }  // namespace learn::plot

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the sanitizers are to overlook in the libraries that set text; they call these functions.
-/// For text_layout.cpp, so that it is in every program that draws.
+/// Suppressions for the sanitizers, which call these functions, of reports from the libraries that
+/// set text. Included by text_layout.cpp, so that every program that draws has them.
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -20,13 +20,13 @@
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the sanitizers' names
 #ifdef LEARN_ADDRESS_SANITIZER
-/// fontconfig 2.14 loses 288 bytes when it reads its configuration.
+/// fontconfig 2.14 leaks 288 bytes when it reads its configuration.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
 #endif
 
 #ifdef LEARN_THREAD_SANITIZER
-/// GLib's locks are system calls that the sanitizer does not see, so what Pango's thread has read
-/// of the fonts looks like a race.
+/// GLib's locks are system calls that the sanitizer cannot observe, so data that Pango's thread
+/// read from the fonts looks like a race.
 extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libfontconfig.so\n"
          "called_from_lib:libglib-2.0.so\n"

@@ -14,7 +14,7 @@ namespace {
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : utf8_text(text)) {
-    // XML has no control characters but these two.
+    // XML allows no control characters except these two.
     const bool visible = static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t';
     if (c == '&')
       out += "&amp;";
@@ -26,7 +26,8 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// The position of the next name that is made or used from `from` on; npos if there is none.
+/// Returns the position of the next name that is defined or used from `from` on; npos if none
+/// follows.
 std::size_t next_name(std::string_view text, std::size_t from) {
   std::size_t next = std::string_view::npos;
   for (const std::string_view before : {" id=\"", "url(#", "href=\"#"})
@@ -35,7 +36,7 @@ std::size_t next_name(std::string_view text, std::size_t from) {
   return next;
 }
 
-/// All names replaced by `prefix` and numbers, in the order that they come in.
+/// Replaces all names by `prefix` and numbers, in order of appearance.
 std::string renamed(std::string_view text, const std::string& prefix) {
   std::map<std::string, std::string, std::less<>> names;
   std::string out;
@@ -55,7 +56,7 @@ std::string renamed(std::string_view text, const std::string& prefix) {
 std::string finished_svg(std::string_view by_cairo,
                          const std::string& title,
                          const std::vector<std::string>& texts) {
-  // Several drawings can stand in one page if no names of theirs are the same.
+  // A page can hold several drawings if their names are distinct.
   const std::uint64_t content = fnv1a(renamed(by_cairo, "n")) & 0xffffffffU;
   std::string out = renamed(by_cairo, fmt::format("d{:08x}-", content));
   std::string head = fmt::format("\n<title>{}</title>\n<desc>", escaped(title));

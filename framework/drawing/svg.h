@@ -5,9 +5,9 @@
 
 namespace learn::plot {
 
-/// Makes a document of Cairo's complete: `<title>` and `<desc>` with the texts, for search and for
-/// readers that cannot see it; and what Cairo numbers through all drawings of a process is
-/// numbered anew, in the order that it comes in, so that equal drawings are equal bytes.
+/// Completes an SVG document made by Cairo. Adds `<title>` and `<desc>` with the texts, for search
+/// and as a text alternative. Renumbers in order of appearance everything that Cairo numbers across
+/// all drawings of a process, so that equal drawings have equal bytes.
 [[nodiscard]] std::string finished_svg(std::string_view by_cairo,
                                        const std::string& title,
                                        const std::vector<std::string>& texts);

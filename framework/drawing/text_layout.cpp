@@ -23,7 +23,7 @@ struct FreeDeleter {
   void operator()(gpointer memory) const noexcept { g_free(memory); }
 };
 
-/// Once in a process.
+/// Warns once per process.
 void warn_if_no_font(PangoFontMap* map) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -31,7 +31,7 @@ void warn_if_no_font(PangoFontMap* map) {
     int count = 0;
     pango_font_map_list_families(map, &families, &count);
     const std::unique_ptr<PangoFontFamily*, FreeDeleter> owned(families);
-    // These are there always, whatever they stand for.
+    // These families always exist, whatever they map to.
     constexpr std::array<std::string_view, 4> kAliases{"Sans", "Serif", "Monospace", "System-ui"};
     for (int i = 0; i < count; ++i)
       if (std::ranges::find(kAliases, pango_font_family_get_name(families[i])) == kAliases.end())
@@ -40,9 +40,9 @@ void warn_if_no_font(PangoFontMap* map) {
   });
 }
 
-/// Fonts at any scale alike: hinted ones would be wider or narrower in pixels than as vectors.
+/// Makes fonts scale uniformly: hinted fonts would be wider or narrower in pixels than as vectors.
 LayoutHandle empty_layout() {
-  // Not Pango's own one of the thread, which a main thread never gives back.
+  // Not the thread's default font map of Pango, which a main thread never frees.
   thread_local const std::unique_ptr<PangoFontMap, GObjectDeleter> owned(
       pango_cairo_font_map_new());
   PangoFontMap* const map = owned.get();

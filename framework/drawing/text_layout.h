@@ -14,11 +14,11 @@ struct GObjectDeleter {
 };
 using LayoutHandle = std::unique_ptr<PangoLayout, GObjectDeleter>;
 
-/// What is not UTF-8 is replaced.
+/// Replaces invalid UTF-8.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
-/// A text ready to be measured or shown; `text` is valid UTF-8.
+/// Lays out a text, which must be valid UTF-8, so that it can be measured or shown.
 [[nodiscard]] LayoutHandle make_layout(const std::string& text, const TextStyle& style);
-/// As it is read, not turned.
+/// Returns the size in reading direction, not rotated.
 [[nodiscard]] Size size_of(PangoLayout* layout);
 
 }  // namespace learn::plot

@@ -7,20 +7,20 @@
 
 namespace learn::exported {
 
-/// How other runtimes write an activation.
+/// An activation in the notation of other runtimes.
 struct ActivationForm {
   std::string_view name;
-  std::string_view pytorch;  ///< the call, a format of its operand and the slope
-  /// Nodes, "RESULT = TYPE OPERAND..." with semicolons between them. An operand is x, an earlier
-  /// result, a number, or `slope`, which is the attribute alpha. The last result is y.
+  std::string_view pytorch;  ///< the call: a format of its operand and the slope
+  /// Nodes, "RESULT = TYPE OPERAND..." separated by semicolons. An operand is x, an earlier result,
+  /// a number, or `slope`, which is the attribute alpha. The last result is y.
   std::string_view onnx;
 };
 
-/// One for each activation but `identity`, in their order.
+/// One form for each activation except `identity`, in the order of the activations.
 inline constexpr std::array kActivationForms{
     ActivationForm{"relu", "F.relu({})", "y = Relu x"},
     ActivationForm{"leaky_relu", "F.leaky_relu({}, {})", "y = LeakyRelu x slope"},
-    // The operator Gelu is of a later opset. The number is 1 / sqrt(2).
+    // The operator Gelu requires a later opset. The number is 1 / sqrt(2).
     ActivationForm{"gelu",
                    "F.gelu({})",
                    "scaled = Mul x 0.7071067811865475; erf = Erf scaled; sum = Add erf 1; "
@@ -36,7 +36,7 @@ static_assert(
     }(),
     "each activation needs a form");
 
-/// Null for an operation that is no activation.
+/// Returns null for an operation that is not an activation.
 [[nodiscard]] constexpr const ActivationForm* activation_form(std::string_view op) {
   for (const ActivationForm& form : kActivationForms)
     if (form.name == op) return &form;

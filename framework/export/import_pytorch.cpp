@@ -14,7 +14,7 @@
 namespace learn::exported {
 namespace {
 
-/// The tensors of a file by our names.
+/// Returns the tensors of a file by their mapped names.
 detail::NamedEntries renamed(const SafetensorsFile& file, const NameMap& names) {
   detail::NamedEntries all;
   for (const auto& [theirs, entry] : file.tensors()) {
@@ -31,7 +31,7 @@ detail::NamedEntries renamed(const SafetensorsFile& file, const NameMap& names) 
   return all;
 }
 
-/// The images that linear layers flatten, by the names of their weights.
+/// Returns the images that linear layers flatten, by the names of their weights.
 std::map<std::string, Shape> flattened_images(nn::Module& model,
                                               nn::ParamStore& store,
                                               const Shape& sample) {
@@ -39,7 +39,7 @@ std::map<std::string, Shape> flattened_images(nn::Module& model,
   Graph graph = trace(model, store, sample);
   for (const auto& [name, image] : flatten_channels_first(graph)) {
     images[name] = image;
-    images[name + "_v"] = image;  // weight norm's; its lengths are those of whole rows
+    images[name + "_v"] = image;  // for weight norm, whose lengths belong to whole rows
   }
   return images;
 }

@@ -9,13 +9,13 @@
 
 namespace learn::exported {
 
-/// Reads a state dict of PyTorch, a .safetensors file of any floating dtype, into a model: by the
-/// names that `names` gives its tensors, in PyTorch's layouts, and with the columns of linear
-/// layers that flatten images from channels-first order to ours. Otherwise as `load_weights`, but
-/// values that are not finite and variances below 0 are refused. `classes` are the names of the
-/// model's outputs: where the file names its own, as one that `learn export` wrote does, rows of
-/// the last layer are taken by name. Throws CheckpointError as `load_weights`, and for two tensors
-/// of one name.
+/// Reads a PyTorch state dict, a .safetensors file of any floating dtype, into a model. `names`
+/// maps the names of its tensors; layouts are PyTorch's. The columns of linear layers that flatten
+/// images are reordered from channels-first to the order used here. `classes` are the names of the
+/// model's outputs: if the file names its classes, as a file written by `learn export` does, rows
+/// of the last layer are matched by name. Otherwise works as `load_weights` does, but rejects
+/// non-finite values and negative variances. Throws CheckpointError as `load_weights` does, and for
+/// two tensors of one name.
 WeightsReport import_pytorch(const std::filesystem::path& path,
                              nn::Module& model,
                              nn::ParamStore& store,

@@ -15,8 +15,9 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-/// What the stars of a pattern stand for, the first as little as can be; nothing if it does not
-/// fit. Each piece between stars is taken where it is first: what is left for the others is most.
+/// Returns the texts that the stars of a pattern match, earlier ones as short as possible; nothing
+/// if the name does not match. Taking the first occurrence of each piece between stars leaves the
+/// most text for the later pieces.
 std::optional<std::vector<std::string>> match(std::string_view pattern, std::string_view name) {
   std::size_t star = pattern.find('*');
   if (star == std::string_view::npos)

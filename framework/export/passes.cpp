@@ -10,13 +10,13 @@
 namespace learn::exported {
 namespace {
 
-/// The one operation that makes a value, or none for the input of the graph.
+/// Returns the operation that makes a value, or null for the input of the graph.
 Operation* maker(Graph& graph, const std::string& value) {
   const auto found = std::ranges::find(graph.operations, value, &Operation::output);
   return found == graph.operations.end() ? nullptr : &*found;
 }
 
-/// Whether operations `op` alone take `value`, and there are such.
+/// Returns whether `value` has users and all of them are operations `op`.
 bool all_users_are(const Graph& graph, const std::string& value, std::string_view op) {
   const std::vector<std::size_t> users = graph.users(value);
   return value != graph.output && !users.empty() &&
@@ -31,7 +31,7 @@ void remove(Graph& graph, const std::string& output) {
   std::erase_if(graph.operations, [&](const Operation& o) { return o.output == output; });
 }
 
-/// An operation without attributes comes last.
+/// Appends an operation without attributes.
 void end_in(Graph& graph, const char* op) {
   const std::string name = graph.unused_name("probabilities");
   graph.values[name] = graph.values.at(graph.output);
@@ -126,7 +126,7 @@ int fold_batch_norm(Graph& graph) {
     }
     graph.weights[layer->inputs[2]] = std::move(bias);
     graph.values.erase(layer->output);
-    // In this order: `layer` points into what `remove` shortens.
+    // In this order, because `remove` shortens the vector that `layer` points into.
     const std::string unfolded = layer->output;
     const std::string output = norm.output;
     remove(graph, output);

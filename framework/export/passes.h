@@ -13,27 +13,28 @@ struct FlattenedWeight {
   Shape image;  ///< (C,H,W)
 };
 
-/// Images that are flattened for linear layers alone are flattened as PyTorch does it, channels
-/// first, and the columns of those layers' weights are put into that order; elsewhere the graph
-/// moves the channels. Returns what was changed.
+/// Flattens images channels first, as PyTorch does, where only linear layers take them, and
+/// reorders the columns of those layers' weights to match. Elsewhere the graph moves the channels.
+/// Returns the weights that were changed.
 std::vector<FlattenedWeight> flatten_channels_first(Graph& graph);
 
-/// Columns of a weight (K,C*H*W) from our order, (H,W,C), to PyTorch's, or, if `back`, the other
-/// way.
+/// Reorders the columns of a weight (K,C*H*W) from the order used here, (H,W,C), to PyTorch's, or
+/// the other way if `back`.
 void turn_columns(Weight& weight, const Shape& image, bool back = false);
 
-/// Folds each batch normalisation into the convolution or linear layer whose output nothing else
-/// takes, computing in f64. Others stay. Returns how many were folded.
+/// Folds each batch normalisation into the convolution or linear layer before it, computing in f64,
+/// if nothing else takes that layer's output. Other batch normalisations stay. Returns the number
+/// that were folded.
 int fold_batch_norm(Graph& graph);
 
-/// Makes the graph take images of values in [0, 1]: (image - mean) / std comes first.
+/// Makes the graph take images of values in [0, 1] by prepending (image - mean) / std.
 void normalize_first(Graph& graph, std::span<const float> mean, std::span<const float> std);
 
-/// Gives the output another name, or, if something has that, it with a number behind it.
+/// Renames the output; appends a number if the name is taken.
 void rename_output(Graph& graph, const std::string& name);
 
-/// Makes the graph give probabilities: a softmax over the classes, or a sigmoid of each label, by
-/// the name "probabilities", comes last.
+/// Makes the graph return probabilities, named "probabilities", by appending a softmax over the
+/// classes, or a sigmoid of each label.
 void end_in_softmax(Graph& graph);
 void end_in_sigmoid(Graph& graph);
 

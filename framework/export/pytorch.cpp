@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFirstWords = "\"\"\"The model ";  // of every module
 
-/// A piece of Python. Products bind stronger than sums; what calls a function binds strongest.
+/// A Python expression. Products bind more tightly than sums, calls most tightly.
 struct Expression {
   enum class Kind : std::uint8_t { call, product, sum };
   std::string text;
@@ -28,7 +28,7 @@ struct Expression {
   }
 };
 
-/// "layer1.0" of "layer1.0.conv1": what a comment names.
+/// Returns the block that a comment names: "layer1.0" for "layer1.0.conv1".
 std::string block_of(const std::string& module) {
   const std::size_t dot = module.find('.');
   if (dot == std::string::npos) return {};
@@ -71,7 +71,8 @@ class Forward {
   }
 
  private:
-  /// A chain of calls stands in one line.
+  /// Returns whether an operation is written inside the next one, so that a chain of calls is one
+  /// line.
   bool goes_into_next(std::size_t i, const Expression& made) const {
     constexpr std::size_t kLongest = 70;
     const std::string& value = graph_.operations[i].output;
@@ -81,7 +82,7 @@ class Forward {
            block_of(next.module) == block_of(graph_.operations[i].module);
   }
 
-  /// The first name whose value is not needed behind operation `i`.
+  /// Returns the first name whose value is not needed after operation `i`.
   std::string name_for(std::size_t i, const std::string& value) {
     for (int number = 0;; ++number) {
       const std::string name =
@@ -183,9 +184,9 @@ class Forward {
 
   const Graph& graph_;
   const PyTorchLayers& layers_;
-  std::map<std::string, std::size_t> last_use_;  // of each value
-  std::map<std::string, Expression> known_;      // how each value is written
-  std::map<std::string, std::string> in_use_;    // the value of each name
+  std::map<std::string, std::size_t> last_use_;  // last use of each value
+  std::map<std::string, Expression> known_;      // expression for each value
+  std::map<std::string, std::string> in_use_;    // value that each name holds
 };
 
 std::string list_of(const std::vector<float>& values) {

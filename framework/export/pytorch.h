@@ -9,35 +9,35 @@
 
 namespace learn::exported {
 
-/// What the module says beside its layers.
+/// Information in the module beyond its layers.
 struct PyTorchNotes {
   std::string model;                 ///< "resnet9:width=16"
-  std::vector<std::string> classes;  ///< their names, or those of labels or values
+  std::vector<std::string> classes;  ///< names of the classes, labels or values
   std::vector<float> mean, std;      ///< of the images in [0, 1]
-  std::string weights_file;          ///< name of the weights, in the folder of the module
+  std::string weights_file;          ///< name of the weights file, in the folder of the module
   TargetKind targets = TargetKind::classes;
 };
 
-/// A Python module with a torch.nn.Module `Model` that does what the graph does, `load()`, which
-/// reads the weights strictly, and `normalize()`. Layers stand at their paths in the state dict.
-/// Throws UsageError for an operation without a form and for weights whose names no nest of
-/// PyTorch's layers has.
+/// Returns a Python module with a torch.nn.Module `Model` that computes the graph, `load()`, which
+/// reads the weights strictly, and `normalize()`. Layers have the paths of the state dict. Throws
+/// UsageError for an operation that has no PyTorch form, and for weight names that cannot occur in
+/// nested PyTorch layers.
 [[nodiscard]] std::string pytorch_module(const Graph& graph, const PyTorchNotes& notes);
 
-/// Writes the weights to `path`, FILE.safetensors, by PyTorch's names and in its layouts, with a
+/// Writes the weights to `path`, FILE.safetensors, with PyTorch's names and layouts and a
 /// `num_batches_tracked` of 0 for each batch normalisation, and the module to FILE.py, each
-/// atomically. `notes.weights_file` is set. Throws IoError too.
+/// atomically. Sets `notes.weights_file`. Throws IoError too.
 void write_pytorch(const std::filesystem::path& path,
                    const Graph& graph,
                    PyTorchNotes notes,
                    Metadata metadata = {});
-/// The file of the module, FILE.py.
+/// Returns the path of the module, FILE.py.
 [[nodiscard]] std::filesystem::path pytorch_module_path(const std::filesystem::path& path);
-/// Returns whether the file begins as such a module does. Throws IoError.
+/// Returns whether the file starts like such a module. Throws IoError.
 [[nodiscard]] bool is_pytorch_module(const std::filesystem::path& path);
 
-/// `learn.kind` of the metadata of such weights. `load_weights` refuses them: the columns of linear
-/// layers may have another order.
+/// The `learn.kind` in the metadata of such weights. `load_weights` rejects them because the
+/// columns of linear layers may be in another order.
 inline constexpr std::string_view kPyTorchKind = "pytorch";
 
 }  // namespace learn::exported

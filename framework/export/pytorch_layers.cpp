@@ -15,7 +15,7 @@ bool has_layer(const Operation& operation) {
   return operation.op == "conv2d" || operation.op == "linear" || operation.op == "batch_norm";
 }
 
-/// The path of the layer whose weights an operation takes.
+/// Returns the path of the layer whose weights an operation takes.
 std::string layer_path(const Operation& operation) {
   constexpr std::string_view kWeight = ".weight";
   static const std::array<const char*, 4> kNames{

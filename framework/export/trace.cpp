@@ -17,7 +17,7 @@
 namespace learn::exported {
 namespace {
 
-/// Of the pass that is traced: above 1, so that a reshape that mixes images is seen.
+/// Batch size of the traced pass: above 1, to detect reshapes that mix images.
 constexpr std::int64_t kBatch = 2;
 
 constexpr std::array kPlain{"scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
@@ -28,7 +28,7 @@ bool one_of(std::string_view name, const Names& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// (K,R,S,C) as (K,C,R,S); other ranks stay.
+/// Returns (K,R,S,C) as (K,C,R,S), and shapes of other ranks unchanged.
 Shape channels_second(const Shape& s) { return s.rank() == 4 ? Shape{s[0], s[3], s[1], s[2]} : s; }
 
 Shape without_batch(const Shape& s) {
@@ -37,7 +37,7 @@ Shape without_batch(const Shape& s) {
   return sample;
 }
 
-/// Whether an image (C,H,W) has another order of memory than (H,W,C).
+/// Returns whether an image (C,H,W) has a different memory order than (H,W,C).
 bool order_differs(const Shape& image) {
   return image.rank() == 3 && image[0] > 1 && image[1] * image[2] > 1;
 }
@@ -127,7 +127,7 @@ class Tracer final : public ForwardObserver {
     return names_[input.id()] = name;
   }
 
-  /// The name of a parameter or buffer, or none.
+  /// Returns the name of a parameter or buffer, or an empty text.
   std::string name_of(const Tensor& tensor) {
     const auto found = stored_.find(tensor.raw());
     if (found == stored_.end()) return {};
@@ -144,7 +144,7 @@ class Tracer final : public ForwardObserver {
     return name;
   }
 
-  /// Returns the name of its value.
+  /// Appends an operation and returns the name of its value.
   std::string append(const std::string& op,
                      std::vector<std::string> inputs,
                      const Shape& shape,
@@ -162,7 +162,7 @@ class Tracer final : public ForwardObserver {
                   std::span<const Var> inputs,
                   const Var& out) {
     const Shape shape = without_batch(channels_second(out.shape()));
-    // The first input is a value, and those behind it weights, or all are values.
+    // Either the first input is a value and those after it are weights, or all are values.
     const bool weighted =
         op == "conv2d" || op == "linear" || op == "add_bias" || op == "batch_norm";
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -180,7 +180,7 @@ class Tracer final : public ForwardObserver {
     const bool known = weighted || activation_form(op) != nullptr || one_of(op, kPlain) ||
                        one_of(op, kOfTwo) || op == "max_pool2d" || op == "avg_pool2d";
     if (!known) fail_at(op, "does not exist in other runtimes");
-    // Where channels come second, shapes are aligned only if they have as many dimensions.
+    // With channels second, shapes are aligned only if they have the same number of dimensions.
     if (one_of(op, kOfTwo) && inputs[0].shape().rank() != inputs[1].shape().rank())
       fail_at(op, "broadcasts an operand of fewer dimensions, which other runtimes do not support");
     if (op == "conv2d" && inputs[0].padding() != 0) fail_at(op, "uses padded channels");
@@ -235,8 +235,8 @@ class Tracer final : public ForwardObserver {
 
   Context& ctx_;
   std::unordered_map<const std::byte*, std::pair<std::string, Tensor>> stored_;
-  std::unordered_map<std::uint32_t, std::string> names_;  // of values on the tape
-  std::vector<std::string> modules_;                      // those that run, the innermost last
+  std::unordered_map<std::uint32_t, std::string> names_;  // names of the values on the tape
+  std::vector<std::string> modules_;                      // running modules, the innermost last
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <string>
 
-/// For page.cpp: a block as the HTML of its kind.
+/// For page.cpp: renders each kind of block as HTML.
 namespace learn::html {
 
 [[nodiscard]] std::string html_of(const Heading& heading);

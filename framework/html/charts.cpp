@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Six digits are more than a screen shows; JSON has no NaN.
+/// Rounds to six digits, more than a screen shows. Returns null for NaN and infinity, which JSON
+/// lacks.
 Json number(double value) {
   if (!std::isfinite(value)) return nullptr;
   constexpr int kDigits = 6;

@@ -33,7 +33,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string script_safe(std::string json) {
-  // "<" is only ever in a string, where it may be written by its number.
+  // "<" occurs only in strings, where it may be written as an escape.
   constexpr std::string_view kLess = "\\u003c";
   for (std::size_t at = 0; (at = json.find('<', at)) != std::string::npos; at += kLess.size())
     json.replace(at, 1, kLess);
@@ -42,7 +42,7 @@ std::string script_safe(std::string json) {
 
 std::string png_url(std::string_view png) {
   constexpr std::string_view kStart = "data:image/png;base64,";
-  // Four letters for three bytes, and a zero, which EVP_EncodeBlock writes.
+  // Four letters for three bytes, and the terminating zero that EVP_EncodeBlock writes.
   std::string url(kStart);
   url.resize(kStart.size() + 4 * ((png.size() + 2) / 3) + 1);
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(url.data() + kStart.size()),

@@ -4,15 +4,15 @@
 
 namespace learn::html {
 
-/// The text as it stands between tags and in quoted attributes. What a terminal may not show either
-/// (`printable`), bytes that are not UTF-8 among it, is made visible: names of files and classes
-/// come from anywhere.
+/// Escapes a text for use between tags and in quoted attributes. Also escapes what a terminal must
+/// not show (`printable`), including bytes that are not UTF-8, because names of files and classes
+/// are untrusted.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// JSON as it stands in a script element, which ends at the first "</script" in whatever it holds.
+/// Escapes JSON for a script element, which would end at the first "</script" in any string.
 [[nodiscard]] std::string script_safe(std::string json);
 
-/// "data:image/png;base64,..." of the bytes of a file.
+/// Returns "data:image/png;base64,..." for the bytes of a file.
 [[nodiscard]] std::string png_url(std::string_view png);
 
 }  // namespace learn::html

@@ -11,10 +11,10 @@
 namespace learn::html {
 namespace {
 
-/// Twice the side an image is shown with, for displays of twice the density.
+/// Twice the displayed side of an image, for displays of twice the density.
 constexpr int kMaxSide = 224;
 
-/// One that is larger than anybody sees is averaged.
+/// Averages an image that is larger than it is ever displayed.
 plot::Image reduced(const plot::Image& image) {
   const int longer = std::max(image.width, image.height);
   if (longer <= kMaxSide) return image;
@@ -63,7 +63,7 @@ std::string gallery_cell(const plot::GridCell& cell) {
   return html + "</div><figcaption>" + caption + "</figcaption></figure>\n";
 }
 
-/// More classes than this are no table that anybody reads, and megabytes of it.
+/// A table of more classes is unreadable, and megabytes in size.
 constexpr std::size_t kMaxClasses = 40;
 
 std::string matrix_image(const plot::ConfusionFigure& figure) {
@@ -74,7 +74,7 @@ std::string matrix_image(const plot::ConfusionFigure& figure) {
          "</div>\n";
 }
 
-/// "cat taken for dog: 12 of 100 (12 %)"
+/// Returns "cat taken for dog: 12 of 100 (12 %)".
 std::string cell_title(const plot::ConfusionFigure& figure,
                        std::size_t truth,
                        std::size_t guess,
@@ -91,9 +91,10 @@ std::string cell_title(const plot::ConfusionFigure& figure,
                               100.0 * static_cast<double>(count) / static_cast<double>(seen)));
 }
 
-/// Shares from which black can be read better on a cell's colour than white: in the dark, and,
-/// where white can, of right ones in the light. That is where its relative luminance passes 0.18;
-/// on either side the contrast is at least 4.5 (WCAG 2.2, 1.4.3).
+/// Shares from which black text is more readable than white on a cell's colour. In dark mode black
+/// is more readable above `kStrongRight` or `kStrongWrong`, where the colour's relative luminance
+/// passes 0.18. In light mode white is more readable on right cells above `kWhole`. The contrast is
+/// at least 4.5 in each case (WCAG 2.2, 1.4.3).
 constexpr double kStrongRight = 0.66;
 constexpr double kStrongWrong = 0.63;
 constexpr double kWhole = 0.93;

@@ -36,7 +36,7 @@ std::string contents(const Page& page) {
 }  // namespace
 
 std::string render(const Page& page) {
-  // The policy is a promise that browsers keep: nothing is loaded from anywhere.
+  // The policy makes browsers enforce that nothing is loaded from anywhere.
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "

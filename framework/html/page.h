@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-/// Pages for a browser: one file with everything in it, which needs no network and no server.
+/// Self-contained HTML pages: one file that needs neither network nor server.
 namespace learn::html {
 
-/// A line above what belongs together in a section.
+/// A heading for a group of blocks in a section.
 struct Heading {
   std::string text;
 };
@@ -19,15 +19,15 @@ struct Heading {
 /// A paragraph.
 struct Note {
   std::string text;
-  bool warning = false;  ///< what a reader must not miss
+  bool warning = false;  ///< must not be missed
 };
 
-/// A few numbers that are seen first.
+/// A few numbers shown at the top.
 struct Facts {
   struct Fact {
     std::string name;
     std::string value;
-    std::string detail = "";  ///< under the value, small
+    std::string detail = "";  ///< small, under the value
   };
   std::vector<Fact> facts;
 };
@@ -38,21 +38,23 @@ struct Table {
     bool number = false;  ///< aligned to the right
   };
   struct Row {
-    std::vector<std::string> cells;  ///< those that are missing are empty
-    bool same = false;               ///< all cells but the first say the same
+    std::vector<std::string> cells;  ///< missing cells are empty
+    bool same = false;               ///< all cells except the first are equal
   };
   std::vector<Column> columns;
   std::vector<Row> rows;
-  /// A box that is ticked when the page opens: rows that are `same` are not shown.
+  /// Whether to show a checkbox that hides the rows that are `same`; it is ticked when the page
+  /// opens.
   bool hides_same = false;
-  /// Of two columns without titles: rows stand next to each other where there is room.
+  /// For two columns without titles: whether rows are placed next to each other where there is
+  /// room.
   bool pairs = false;
 };
 
-/// What stands in a section. A figure of plots has curves whose values are read with the pointer. A
-/// matrix is a table of counts, of more classes than a page can hold an image. The page has sizes
-/// and columns of its own, and headings in the place of titles: what a figure or grid says of
-/// those, and of bold lines, is for drawings alone.
+/// Content of a section. A figure of plots becomes curves that show their values on hover. A matrix
+/// becomes a table of counts, or an image above the number of classes a page can hold. The page has
+/// sizes and columns of its layout, and headings instead of titles: the sizes, columns, titles and
+/// bold lines of a figure or grid apply to drawings only.
 using Block =
     std::variant<Heading, Note, Facts, Table, plot::Figure, plot::ImageGrid, plot::ConfusionFigure>;
 
@@ -64,15 +66,15 @@ struct Section {
 struct Page {
   std::string title;
   std::string subtitle = "";
-  std::vector<std::string> details = {};  ///< lines under it: when, by which command
+  std::vector<std::string> details = {};  ///< lines under it: time, command
   std::vector<Section> sections;
 };
 
-/// The whole file. The same page is rendered to the same bytes. It is in light colours or dark ones
-/// as the reader's system is, or as its button says, and as wide as the screen. Throws UsageError
-/// for a row of more cells than columns, and for what the drawings refuse.
+/// Returns the whole file. Equal pages render to equal bytes. Colours are light or dark as the
+/// reader's system or the page's button selects, and the page is as wide as the screen. Throws
+/// UsageError for a row of more cells than columns, and for content that the drawings reject.
 [[nodiscard]] std::string render(const Page& page);
-/// Writes it, atomically. Throws as `render`, and IoError.
+/// Writes the file, atomically. Throws as `render` does; IoError.
 void save(const std::filesystem::path& path, const Page& page);
 
 }  // namespace learn::html

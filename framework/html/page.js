@@ -1,8 +1,8 @@
 'use strict';
-// Draws the curves of a page, whose data stand beside them as JSON, and shows their values under the pointer.
+// Draws the curves of a page, whose data are next to them as JSON, and shows their values on hover.
 (() => {
   const palette = 6;
-  const room = {right: 12, top: 24, bottom: 38};  // on the left it is what the labels need
+  const room = {right: 12, top: 24, bottom: 38};  // the left side depends on the labels
 
   const svg = (name, attributes = {}, text) => {
     const element = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -17,14 +17,14 @@
     return element;
   };
 
-  // Four digits, of a whole number all.
+  // Four digits, or all digits of a whole number.
   const format = (value) => {
     const size = Math.abs(value);
     if (Number.isInteger(value) && size < 1e6) return String(value);
     if (size >= 1e5 || size < 1e-3) return Number(value.toPrecision(4)).toExponential();
     return String(Number(value.toPrecision(4)));
   };
-  // As many digits as tell a value from one that is a step away.
+  // The digits that distinguish a value from one that is a step away.
   const stepped = (value, step, largest) => {
     if (Math.abs(value) < step * 1e-6) return '0';
     const last = Math.floor(Math.log10(step) + 1e-9);
@@ -34,14 +34,14 @@
   };
 
   const color = (series) => `var(--series-${series.color % palette})`;
-  // From the seventh series on a colour was there before.
+  // From the seventh series on, colours repeat.
   const dashes = (series) => {
     const again = series.color >= palette;
     if (series.dashed) return again ? '6 2 1.5 2' : '6 3';
     return again ? '2 2.5' : 'none';
   };
 
-  // Values between which there are lines, and how they are placed from 0 to 1.
+  // The range of values on an axis, and their positions from 0 to 1.
   class Axis {
     constructor(values, log, integer, extra) {
       this.log = log;
@@ -84,7 +84,14 @@
       const power = 10 ** Math.floor(Math.log10(rough));
       const steps = [0.5, 1, 2, 5, 10].map((factor) => factor * power);
       let at = steps.findIndex((s) => s >= 0.8 * rough);
-      while (at > 0 && Math.floor(high / steps[at]) - Math.ceil(low / steps[at]) < 1) --at;  // one label tells no scale
+      while (at > 0 && Math.floor(high / steps[at]) - Math.ceil(low / steps[at]) < 1) --at;  // a
+                                                                                             // single
+                                                                                             // label
+                                                                                             // does
+                                                                                             // not
+                                                                                             // show
+                                                                                             // a
+                                                                                             // scale
       const step = this.integer ? Math.max(1, Math.round(steps[at])) : steps[at];
       const out = [];
       for (let k = Math.ceil(low / step); k * step <= high + 1e-9 * step; ++k) out.push(k * step);
@@ -107,7 +114,8 @@
       figure.append(this.tip);
       this.fillLegend();
       this.draw();
-      // Drawing changes the height of what is observed, which must not happen while it is observed.
+      // Drawing changes the height of the observed elements, which must not happen during the
+      // callback.
       new ResizeObserver(() => {
         if (this.plot.clientWidth !== this.width) requestAnimationFrame(() => this.draw());
       }).observe(this.plot);
@@ -245,7 +253,7 @@
       };
       root.addEventListener('pointermove', (event) => this.show(at(event)));
       root.addEventListener('pointerdown', (event) => this.show(at(event)));
-      // A finger that is lifted leaves, too: what it pointed at stays until another place is touched.
+      // Lifting a finger is a leave, too; its values stay until another place is touched.
       root.addEventListener('pointerleave', (event) => { if (event.pointerType !== 'touch') this.hide(); });
       root.addEventListener('blur', () => this.hide());
       root.addEventListener('keydown', (event) => {
@@ -258,7 +266,7 @@
       });
     }
 
-    // What the series says at the shown place nearest to x.
+    // The series' value at the visible point nearest to x.
     nearest(series, x) {
       let best = -1;
       series.x.forEach((one, i) => {
@@ -266,7 +274,7 @@
         if (best < 0 || Math.abs(one - x) < Math.abs(series.x[best] - x)) best = i;
       });
       if (best < 0) return null;
-      // A record of several batches has two points, its lowest value and its highest.
+      // A record of several batches has two points, its lowest and its highest value.
       const next = series.x[best + 1] === series.x[best] ? series.y[best + 1] : null;
       return {x: series.x[best], y: series.y[best], to: next !== null && next !== undefined && next !== series.y[best] ? next : null};
     }
@@ -302,7 +310,7 @@
     }
   }
 
-  // A path that is clicked on is copied; where that is not allowed it is selected all the same.
+  // A click copies a path; where copying is not allowed, it still selects the path.
   for (const source of document.querySelectorAll('.source'))
     source.addEventListener('click', async () => {
       try {

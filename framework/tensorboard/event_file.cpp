@@ -15,8 +15,8 @@
 namespace learn::tensorboard {
 namespace {
 
-// How each kind of value is stored. Numbers, images and histograms as TensorFlow 1 and PyTorch do
-// it: every reader knows these.
+// How each kind of value is stored. Numbers, images and histograms are stored as in TensorFlow 1
+// and PyTorch, which every reader supports.
 
 void store(float number, proto::Summary::Value& to) { to.set_simple_value(number); }
 

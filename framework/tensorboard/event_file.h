@@ -23,38 +23,39 @@ struct Markdown {
   std::string text;
 };
 
-/// Something with a name; what names have in common before a '/' TensorBoard shows together. A
-/// number may be infinite or NaN.
+/// A named value. TensorBoard groups names that share the part before a '/'. A number may be
+/// infinite or NaN.
 struct Value {
   std::string tag;
   std::variant<float, Histogram, PngImage, Markdown> value;
 };
 
-/// What is to be seen at a step.
+/// The values of a step.
 struct Event {
   std::int64_t step = 0;
   double wall_time = 0;  ///< seconds since 1970
   std::vector<Value> values;
 };
 
-/// Seconds since 1970, now.
+/// Returns the current time in seconds since 1970.
 [[nodiscard]] double wall_time_now();
 
-/// A file that TensorBoard shows, and its EventAccumulator reads. What was written is on the disk
-/// when `write` returns; of what could not be written nothing stays in the file, so that it can be
-/// read to its end whatever has happened.
+/// An event file that TensorBoard and its EventAccumulator read. Written events are on the disk
+/// when `write` returns. If a write fails, its events are removed from the file, so the file can
+/// always be read to its end.
 ///
-/// TensorBoard takes all event files of a folder, in the order of their names, as one training.
-/// Each file begins with a mark that the training (re)starts at a step: its Python reader drops
-/// what earlier files say of that step and of later ones. Its data server, which `tensorboard`
-/// uses where it can, drops under each tag what is not before a step that comes again.
+/// TensorBoard reads all event files of a folder, in the order of their names, as one training.
+/// Each file starts with a mark that the training (re)starts at a step. TensorBoard's Python reader
+/// then drops events of that step and later ones from earlier files. Its data server, which
+/// `tensorboard` uses where it can, drops, for each tag, the events at or after a step that is
+/// repeated.
 class EventFile {
  public:
-  /// Makes a new file in a folder, which is made if it is not there; `first_step` is the first that
-  /// is to be written. Throws IoError.
+  /// Creates a new file in a folder, which is created if missing; `first_step` is the first step to
+  /// be written. Throws IoError.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
-  /// Throws IoError if they cannot be written.
+  /// Throws IoError if the events cannot be written.
   void write(std::span<const Event> events);
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return file_.path(); }
 

@@ -38,7 +38,7 @@ std::vector<std::string> event_files(const fs::path& folder) {
   return names;
 }
 
-/// Of a name; 0 for one that is not of this kind, or has more digits than there will be for long.
+/// Returns the seconds in a name; 0 if the name has another form, or they exceed ten digits.
 std::int64_t seconds_in(std::string_view name) {
   constexpr std::int64_t kTenDigits = 9'999'999'998;
   std::int64_t seconds = 0;

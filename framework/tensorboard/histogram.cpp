@@ -9,7 +9,7 @@
 namespace learn::tensorboard {
 namespace {
 
-/// Floats whose leading bits agree lie between the same two or three limits.
+/// Floats with equal leading bits lie between the same two or three limits.
 constexpr unsigned kLeadingBits = 12;
 constexpr unsigned kOtherBits = 32 - kLeadingBits;
 constexpr std::uint32_t kSign = 0x80000000U;
@@ -19,7 +19,7 @@ std::size_t bucket_of(double value) {
   return static_cast<std::size_t>(std::ranges::upper_bound(limits, value) - limits.begin());
 }
 
-/// The bucket of the lowest float with these leading bits.
+/// Returns the bucket of the lowest float for each value of the leading bits.
 std::vector<std::uint16_t> make_first_buckets() {
   std::vector<std::uint16_t> first(std::size_t{1} << kLeadingBits);
   for (std::uint32_t leading = 0; leading < first.size(); ++leading) {
@@ -32,7 +32,7 @@ std::vector<std::uint16_t> make_first_buckets() {
   return first;
 }
 
-/// From the first bucket that is not empty to the last one.
+/// Keeps the buckets from the first to the last that is not empty.
 void keep_filled(const std::vector<std::int64_t>& counts, Histogram& out) {
   const std::vector<double>& limits = bucket_limits();
   std::size_t end = counts.size();

@@ -17,7 +17,7 @@ constexpr std::array<std::uint32_t, 256> make_table() {
 }
 constexpr std::array<std::uint32_t, 256> kTable = make_table();
 
-/// A checksum of bytes that hold checksums is weak: TensorFlow stores another number.
+/// Checksums of data that contain checksums are weak, so TensorFlow stores a modified number.
 std::uint32_t masked_crc32c(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return ((crc >> 15U) | (crc << 17U)) + 0xA282EAD8U;

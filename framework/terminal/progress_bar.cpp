@@ -15,7 +15,7 @@ namespace learn {
 namespace {
 
 constexpr std::size_t kWidest = 20;    // cells of the bar
-constexpr std::size_t kNarrowest = 5;  // with less it shows nothing that the percents do not
+constexpr std::size_t kNarrowest = 5;  // a shorter bar shows no more than the percentage
 constexpr std::size_t kGap = 2;
 
 std::string bar(double share, std::size_t cells, bool unicode) {
@@ -30,7 +30,7 @@ std::string bar(double share, std::size_t cells, bool unicode) {
   return text;
 }
 
-/// A text of the line, in its order; of two, the one with the lower rank stays longer.
+/// A part of the line, in order; of two parts, the one with the lower rank is kept longer.
 struct Part {
   std::string text;
   int rank;
@@ -43,7 +43,7 @@ std::size_t width_of(const std::vector<Part>& parts) {
   return width;
 }
 
-/// Without the parts that matter least, until the rest fits.
+/// Drops the least important parts until the rest fits.
 void leave_out(std::vector<Part>& parts, std::size_t width) {
   while (!parts.empty() && width_of(parts) > width)
     parts.erase(std::ranges::max_element(parts, {}, &Part::rank));
@@ -68,7 +68,7 @@ std::string render_bar(const BarState& state, std::size_t width, bool unicode) {
     parts.push_back({fmt::format("eta {}", clock_text(state.eta_seconds)), 4});
   leave_out(parts, width);
 
-  // The bar and the count say no more than the percents: they get the room that is left.
+  // The bar and the count repeat the percentage, so they get only the remaining room.
   const std::string count =
       padded(std::to_string(state.batch), total.size(), TextTable::Align::right) + "/" + total;
   const std::size_t room = width - width_of(parts);

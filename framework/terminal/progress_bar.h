@@ -17,15 +17,15 @@ struct BarState {
   double eta_seconds = -1;  ///< of the whole training; negative: not known yet
 };
 
-/// One line of `width` columns or less: "epoch 3/10   61%  ━━━━━━────  60/98  loss 0.5921  41 902
-/// samples/s  eta 1:14". Where it is narrow the bar shrinks, then what matters least goes first:
-/// the count of batches, the bar, the speed, the time left, the loss, the epoch. `unicode`: the
-/// terminal shows more than ASCII.
+/// Returns one line of at most `width` columns: "epoch 3/10 61% ━━━━━━──── 60/98 loss 0.5921 41 902
+/// samples/s eta 1:14". In a narrow terminal the bar shrinks, and then parts are dropped, the least
+/// important first: the count of batches, the bar, the speed, the time left, the loss, the epoch.
+/// `unicode`: the terminal shows more than ASCII.
 [[nodiscard]] std::string render_bar(const BarState& state, std::size_t width, bool unicode);
 
-/// Columns of the terminal of a file descriptor; 80 if unknown.
+/// Returns the number of columns of a file descriptor's terminal, 80 if unknown.
 [[nodiscard]] std::size_t terminal_width(int fd);
-/// True if the locale of the environment is a UTF-8 one.
+/// Returns whether the environment's locale is a UTF-8 locale.
 [[nodiscard]] bool locale_is_utf8();
 
 }  // namespace learn

@@ -11,7 +11,7 @@
 namespace learn {
 
 std::size_t display_width(std::string_view text) noexcept {
-  // Continuation bytes of UTF-8 take no column of their own.
+  // Continuation bytes of UTF-8 take no column.
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   }));

@@ -10,8 +10,8 @@
 namespace learn {
 namespace {
 
-/// As much of a word as fits into `room` columns and ends where it may be broken; empty if nothing
-/// does.
+/// Returns the longest prefix of a word that fits into `room` columns and ends where it may be
+/// broken; empty without such a prefix.
 std::string_view part_that_fits(std::string_view word, std::size_t room) {
   for (std::size_t end = word.size(); end-- > 1;)
     if (display_width(word.substr(0, end)) <= room &&

@@ -6,17 +6,17 @@
 
 namespace learn {
 
-/// `text` in lines of at most `width` columns, broken at spaces. What is longer than a line is
-/// broken behind one of "|,;:=/", or else stays whole. Lines behind the first are indented by
-/// `indent` columns, which count; the first is taken to begin behind `used` columns that are there
-/// already. No newline at the end; those in the text stay.
+/// Wraps `text` at spaces to lines of at most `width` columns. A word longer than a line is broken
+/// after one of "|,;:=/", or otherwise stays whole. Lines after the first are indented by `indent`
+/// columns, which count towards the width; `used` columns of the first line are taken already.
+/// Newlines in the text are kept; none is added at the end.
 [[nodiscard]] std::string wrapped(std::string_view text,
                                   std::size_t width,
                                   std::size_t indent = 0,
                                   std::size_t used = 0);
 
-/// The same for a line that is told to the terminal behind a file, by its width; the line as it is
-/// where there is none.
+/// Wraps a line to the width of the terminal that `file` writes to. Returns the line unchanged
+/// without a terminal.
 [[nodiscard]] std::string folded(std::string_view line, std::FILE* file);
 
 }  // namespace learn

@@ -19,7 +19,8 @@ void describe_value(const std::string& name, const Shape& sample, onnx::ValueInf
   for (const std::int64_t extent : sample) type.mutable_shape()->add_dim()->set_dim_value(extent);
 }
 
-/// Weights that some node takes under their own names, and not in another shape.
+/// Appends the weights that some node takes under their original names; reshaped weights have other
+/// names.
 void append_weights(const Graph& graph, onnx::GraphProto& out) {
   std::set<std::string> taken;
   for (const auto& node : out.node()) taken.insert(node.input().begin(), node.input().end());

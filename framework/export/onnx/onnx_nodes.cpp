@@ -36,7 +36,7 @@ void append_raw(const std::string& name,
   tensor.set_raw_data(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-/// Makes the nodes of one operation.
+/// Builds the nodes of one operation.
 class Writer {
  public:
   Writer(const Graph& graph, const Operation& operation, onnx::GraphProto& out)
@@ -86,7 +86,7 @@ class Writer {
     return all;
   }
 
-  /// A node of the operation's own inputs and output.
+  /// Adds a node with the operation's own inputs and output.
   onnx::NodeProto& node(const char* type) {
     return node(type, operation_.inputs, operation_.output);
   }
@@ -122,7 +122,7 @@ class Writer {
     for (const std::int64_t value : values) made.add_ints(value);
   }
 
-  /// The name of a number, which is an initializer that all who need it share.
+  /// Returns the name of a number's initializer, which all of its users share.
   std::string number(double value) {
     const std::string name = fmt::format("number/{}", value);
     if (!has_initializer(out_, name))
@@ -136,7 +136,7 @@ class Writer {
   }
   const Shape& shape_of(const std::string& value) const { return graph_.values.at(value); }
   const std::string& x() const { return operation_.inputs.front(); }
-  /// A value within the operation.
+  /// Returns the name of an intermediate value of the operation.
   std::string inner(const char* name) const { return operation_.output + "/" + name; }
 
   void conv() {
@@ -152,7 +152,7 @@ class Writer {
   void batch_norm() {
     set(node("BatchNormalization"), "epsilon", attributes<BatchNormAttributes>().options.eps);
   }
-  /// The nodes of an ActivationForm.
+  /// Builds the nodes of an ActivationForm.
   void activation() {
     std::istringstream nodes{std::string(activation_form(operation_.op)->onnx)};
     for (std::string text; std::getline(nodes, text, ';');) {
@@ -218,7 +218,7 @@ class Writer {
 
   void flatten() { set(node("Flatten"), "axis", std::int64_t{1}); }
   void reshape() {
-    std::vector<std::int64_t> shape{0};  // 0 takes the extent as it is: that of the batch
+    std::vector<std::int64_t> shape{0};  // 0 keeps an extent, here the batch's
     for (const std::int64_t extent : shape_of(operation_.output)) shape.push_back(extent);
     const Shape one{static_cast<std::int64_t>(shape.size())};
     append_raw(inner("shape"), onnx::TensorProto::INT64, one, shape, out_);

@@ -4,11 +4,11 @@
 
 namespace learn::exported {
 
-/// Appends the nodes of an operation, and the constants that they need, to `out`. Throws
-/// UsageError for an operation without a form.
+/// Appends the nodes of an operation, and the constants they need, to `out`. Throws UsageError for
+/// an operation that has no ONNX form.
 void append_nodes(const Graph& graph, const Operation& operation, onnx::GraphProto& out);
 
-/// Appends an initializer of f32.
+/// Appends an f32 initializer.
 void append_initializer(const std::string& name, const Weight& weight, onnx::GraphProto& out);
 
 }  // namespace learn::exported
