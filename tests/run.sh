@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Builds and tests. Installs what is missing, and ends with the summary of the test runner. Minutes are those of a first run
-# on two cores.
+# Builds and tests. Installs missing packages, and ends with the summary of the test runner. The times are of a first run on
+# two cores.
 #
-#   tests/run.sh           format and lint, the release build and the tests of the libraries (7 minutes)
-#   tests/run.sh tests_core tests_nn...  the same with these test programs alone
-#   tests/run.sh --quick   the whole release build, CUDA too if nvcc is there, and all its tests (16 minutes)
-#   tests/run.sh --all     that, and lint, the builds with sanitizers and their tests, and fuzzing (37 minutes)
-#   tests/run.sh --full    --all with the slow tests, and clang-tidy over every file
-#   tests/run.sh --ci      what CI runs: --all, strictly, with reports in a browser, and the two commands of the README on a
+#   tests/run.sh           format, lint, the release build and the tests of the libraries (8 minutes)
+#   tests/run.sh tests_core tests_nn...  the same, with these test programs only
+#   tests/run.sh --quick   the whole release build, with CUDA if nvcc is installed, and all its tests (16 minutes)
+#   tests/run.sh --all     --quick, lint, the builds with sanitizers and their tests, and fuzzing (37 minutes)
+#   tests/run.sh --full    --all, the slow tests, and clang-tidy over every file
+#   tests/run.sh --ci      the stages of CI: --all --strict, reports in a browser, and the two commands of the README on a
 #                          fresh Debian 13 (needs root; 50 minutes)
-#   --strict               a warning of a compiler or of Doxygen is an error
+#   --strict               treats warnings of the compiler and of Doxygen as errors
 #
-# Instead of these, and with options of their own (--help):
-#   --ledgers [NAME...]    rewrites what records properties of the sources and their machine code, and prints the difference
-#   --systems [NAME...]    the two commands on fresh systems, and the build by every compiler
-#   --mutants [PART...]    plants faults one by one, which the tests must notice
-#   --fuzz MINUTES [TARGET...]  lets clang's libFuzzer try each reader of files for so long
-#   --gpu                  what needs a GPU, with a summary under tests/lab/gpu/results. Exit 8: there is none
+# Other modes, with their own options (see --help of each):
+#   --ledgers [NAME...]    rewrites the records of properties of the sources and their machine code, and prints the difference
+#   --systems [NAME...]    runs the two commands on fresh systems, and builds with every compiler
+#   --mutants [PART...]    mutation testing: plants faults one by one, which the tests must detect
+#   --fuzz MINUTES [TARGET...]  fuzzes each reader of files with clang's libFuzzer
+#   --gpu                  runs everything that needs a GPU, with a summary under tests/lab/gpu/results; exit code 8 without one
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -58,14 +58,14 @@ for word in "$@"; do
       exit 0
       ;;
     *)
-      echo "error: unknown word '$word'; known: --quick --all --full --ci --strict, test programs, and as the first word --ledgers," \
+      echo "error: unknown argument '$word'; known: --quick --all --full --ci --strict, test programs, and as the first word --ledgers," \
         "--systems, --mutants, --fuzz and --gpu" >&2
       exit 2
       ;;
   esac
 done
 if [ ${#programs[@]} != 0 ] && [ "$mode" != default ]; then
-  echo "error: --$mode runs all test programs: leave out ${programs[*]}, or --$mode" >&2
+  echo "error: --$mode runs all test programs: omit ${programs[*]}, or --$mode" >&2
   exit 2
 fi
 [ "$mode" != ci ] || strict=ON

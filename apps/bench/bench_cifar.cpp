@@ -146,7 +146,7 @@ OptionTable option_table(Options& o) {
                o.target,
                {.low = 0, .high = 1},
                "X",
-               "accuracy that stops the clock, 0.94 for 94 %");
+               "target accuracy, at which the time is taken; 0.94 for 94 %");
   table.number("runs", o.runs, kCount, "N", "one per seed, each adds 1 to it");
   table.text("json", o.json, "FILE", "for all of it");
   return table;

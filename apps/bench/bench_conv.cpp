@@ -76,11 +76,11 @@ OptionTable option_table(Options& o) {
   declare_threads(table, o.threads);
   declare_winograd(table, o.winograd);
   table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
-  table.choice("net", o.net, {"all", "darknet", "resnet9", "resnet18"}, "net to time");
+  table.choice("net", o.net, {"all", "darknet", "resnet9", "resnet18"}, "net to measure");
   table.choice("dtype",
                o.dtype,
                {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}},
-               "of activations and weights");
+               "type of activations and weights");
   return table;
 }
 
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
   return bench::run_program(argc,
                             argv,
                             "bench_conv",
-                            "Times every distinct convolution of the three nets",
+                            "Measures the time of every distinct convolution of the three nets",
                             option_table(options),
                             [&] { return run(options); });
 }

@@ -37,8 +37,8 @@ OptionTable option_table(Options& o) {
   table.choice("precision",
                o.dtype,
                {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}},
-               "what the model computes in");
-  table.number("seconds", o.seconds, kPositive, "S", "how long to measure");
+               "precision of the model");
+  table.number("seconds", o.seconds, kPositive, "S", "seconds to measure");
   return table;
 }
 
@@ -59,30 +59,31 @@ Predictor make_predictor(const Options& o) {
 int main(int argc, char** argv) {
   Options o;
   const OptionTable table = option_table(o);
-  return bench::run_program(argc, argv, "bench_inference", "Times a forward pass", table, [&] {
-    Predictor predict = make_predictor(o);
-    Tensor images = host_tensor({o.batch, 32, 32, 3}, DType::f32);
-    std::ranges::fill(images.span<float>(), 0.5F);
-    using Clock = std::chrono::steady_clock;
-    const auto seconds_since = [](Clock::time_point begin) {
-      return std::chrono::duration<double>(Clock::now() - begin).count();
-    };
-    for (int i = 0; i < 3; ++i) (void)predict.logits(images);
-    std::vector<double> times;
-    for (const Clock::time_point begin = Clock::now(); seconds_since(begin) < o.seconds;) {
-      const Clock::time_point call = Clock::now();
-      (void)predict.logits(images);
-      times.push_back(seconds_since(call));
-    }
-    std::ranges::sort(times);
-    fmt::print(
-        "{{\"system\": \"learn\", \"model\": \"{}\", \"batch\": {}, \"median_ms\": {:.4f}, "
-        "\"best_ms\": {:.4f}, \"calls\": {}}}\n",
-        o.model,
-        o.batch,
-        times[times.size() / 2] * 1e3,
-        times.front() * 1e3,
-        times.size());
-    return 0;
-  });
+  return bench::run_program(
+      argc, argv, "bench_inference", "Measures the time of a forward pass", table, [&] {
+        Predictor predict = make_predictor(o);
+        Tensor images = host_tensor({o.batch, 32, 32, 3}, DType::f32);
+        std::ranges::fill(images.span<float>(), 0.5F);
+        using Clock = std::chrono::steady_clock;
+        const auto seconds_since = [](Clock::time_point begin) {
+          return std::chrono::duration<double>(Clock::now() - begin).count();
+        };
+        for (int i = 0; i < 3; ++i) (void)predict.logits(images);
+        std::vector<double> times;
+        for (const Clock::time_point begin = Clock::now(); seconds_since(begin) < o.seconds;) {
+          const Clock::time_point call = Clock::now();
+          (void)predict.logits(images);
+          times.push_back(seconds_since(call));
+        }
+        std::ranges::sort(times);
+        fmt::print(
+            "{{\"system\": \"learn\", \"model\": \"{}\", \"batch\": {}, \"median_ms\": {:.4f}, "
+            "\"best_ms\": {:.4f}, \"calls\": {}}}\n",
+            o.model,
+            o.batch,
+            times[times.size() / 2] * 1e3,
+            times.front() * 1e3,
+            times.size());
+        return 0;
+      });
 }

@@ -92,12 +92,12 @@ int main(int argc, char** argv) {
   options.number("workers", o.workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
   options.number("passes", o.passes, {.low = 1, .high = 100}, "N", "passes over the images");
   options.number("cache", o.cache, {.low = 0, .high = 1 << 20}, "MIB", "memory for decoded images");
-  options.flag("stream", o.stream, "leave images in their files; false: decode all at first");
+  options.flag("stream", o.stream, "leave images in their files; false: decode all first");
   options.flag("checksum", o.checksum, "of all batches");
   return bench::run_program(argc,
                             argv,
                             "bench_loader",
-                            "Times a loader of images that stay in their files.",
+                            "Measures the speed of loading images that stay in their files",
                             options,
                             [&] { return run(o); });
 }

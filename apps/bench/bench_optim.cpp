@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
       argc,
       argv,
       "bench_optim",
-      "Times what a training step does to the flat buffers",
+      "Measures the work of a training step on the flat buffers",
       options,
       [&] {
         Context ctx({.device = Device::cpu(), .threads = static_cast<int>(threads)});

@@ -87,7 +87,7 @@ int run(const Options& options) {
   std::vector<std::string> sorted = options.precisions;
   std::ranges::sort(sorted);
   if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    fail<UsageError>("--precisions has {} twice", *twice);
+    fail<UsageError>("--precisions contains {} twice", *twice);
   std::ofstream file(options.json);
   if (!options.json.empty() && !file) fail<IoError>("cannot open '{}'", options.json);
   const ExperimentOptions& o = options.experiment;

@@ -62,20 +62,25 @@ OptionTable option_table(bench::StepOptions& o) {
   OptionTable table;
   table.group("Options");
   table.text("model", o.model, "NAME", "model of the registry");
-  table.number("width", o.width, kNotNegative, "N", "its width; 0: its own");
+  table.number("width", o.width, kNotNegative, "N", "width of the model; 0: its default");
   table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
-  table.choice(
-      "precision", o.precision, precision_names(), "as learn train --precision; tf32 on CUDA only");
+  table.choice("precision",
+               o.precision,
+               precision_names(),
+               "precision, as for learn train; tf32 on CUDA only");
   table.text("device", o.device, "DEVICE", "cpu, cuda or cuda:N");
   declare_winograd(table, o.winograd);
-  table.flag("graph", o.graph, "the step as one CUDA graph");
+  table.flag("graph", o.graph, "run the step as one CUDA graph");
   table.flag("tune", o.tune, "CUDA: time cuDNN's candidates at their first use");
   table.number(
       "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
   table.number("warm-up", o.warm_up, kCount, "N", "steps before the measurement");
-  table.number(
-      "windows", o.windows, {.low = 1, .high = 1000}, "N", "stretches, of which the median counts");
-  table.number("seconds", o.seconds, kPositive, "S", "how long all of them take");
+  table.number("windows",
+               o.windows,
+               {.low = 1, .high = 1000},
+               "N",
+               "measurements, whose median is reported");
+  table.number("seconds", o.seconds, kPositive, "S", "seconds of all measurements");
   return table;
 }
 

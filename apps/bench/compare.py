@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Training speed beside PyTorch, in turns on the same machine, as a table; --json FILE keeps every run.
+"""Compares the training speed with PyTorch's, in turns on the same machine, as a table; --json FILE saves every run.
 
-compare.py [--device cpu]        images/s of both, fp32 or as --precisions says; PyTorch counts with the best of its two memory
-                                 formats and, in half, of weights in half and autocast
-compare.py --device cuda         one model and precision: eager and as one graph, beside PyTorch, channels_last, eager,
-                                 compiled and with max-autotune, its weights in half as ours ("fp16") and under autocast
-                                 ("fp16-amp"); ends within --budget seconds, 480 unless given, and leaves out what did not
-                                 fit. --models resnet9:1024 --precisions bf16 for others, one at a time or several
-A step is forward and backward pass and SGD with momentum on one synthetic batch. Where --python has no PyTorch that
-can use the device, ours is measured alone, and the output says so.
+compare.py [--device cpu]        images/s of both, in fp32 or --precisions; for PyTorch, the best of its two memory formats and,
+                                 in half precision, of half weights and autocast
+compare.py --device cuda         one model and precision: eager and as one graph, next to PyTorch in channels_last, eager,
+                                 compiled and with max-autotune, with half weights ("fp16") and under autocast
+                                 ("fp16-amp"). It ends within --budget seconds, by default 480, and omits measurements that
+                                 do not fit. Use --models resnet9:1024 --precisions bf16 for others, one or several
+A step is the forward and backward pass and SGD with momentum on one synthetic batch. If --python does not have a PyTorch
+that supports the device, only learn is measured, and the output says so.
 """
 import argparse
 import json
@@ -146,18 +146,18 @@ def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--models", help="NAME:BATCH,...")
-    parser.add_argument("--precisions", type=lambda text: text.split(","), help="fp32 on the CPU, fp16 on a GPU")
+    parser.add_argument("--precisions", type=lambda text: text.split(","), help="default: fp32 on the CPU, fp16 on a GPU")
     parser.add_argument("--torch-modes", type=lambda text: text.split(","), default=["eager", "compile", "max-autotune"])
     parser.add_argument("--no-tune", dest="tune", action="store_false",
                         help="trust cuDNN's guess instead of timing its candidates, as PyTorch always does here")
-    parser.add_argument("--budget", type=float, help="seconds for all of it; 480 on a GPU, as long as it takes on the CPU")
-    parser.add_argument("--rounds", type=int, help="3 on the CPU, 1 on a GPU")
-    parser.add_argument("--seconds", type=float, help="of one run: 5 on the CPU, 2.5 on a GPU")
+    parser.add_argument("--budget", type=float, help="seconds in total; default: 480 on a GPU, unlimited on the CPU")
+    parser.add_argument("--rounds", type=int, help="default: 3 on the CPU, 1 on a GPU")
+    parser.add_argument("--seconds", type=float, help="seconds of one run; default: 5 on the CPU, 2.5 on a GPU")
     parser.add_argument("--windows", type=int, default=5)
-    parser.add_argument("--warm-up", type=int, help="steps: 3 on the CPU, 20 on a GPU")
+    parser.add_argument("--warm-up", type=int, help="steps; default: 3 on the CPU, 20 on a GPU")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--bench", default=str(HERE.parents[1] / "build/release/bin/bench_step"))
-    parser.add_argument("--python", default="python3", help="one that has PyTorch")
+    parser.add_argument("--python", default="python3", help="a Python that has PyTorch")
     parser.add_argument("--json", type=pathlib.Path, help="all runs, one object per line")
     options = parser.parse_args()
     on_cpu = options.device == "cpu"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speed of inference beside PyTorch and onnxruntime, in turns on the same machine, as a table of ms per forward pass.
+"""Compares the speed of inference with PyTorch and onnxruntime, in turns on the same machine: ms per forward pass, as a table.
 
 compare_inference.py BUILD [--models resnet18,resnet9,darknet] [--batches 1,8,64] [--precisions fp32,bf16] [--rounds 3]
                      [--seconds 1] [--threads 2]
 
-Needs torch, onnx and onnxruntime in the Python that runs it. Each system runs in a process of its own, one after the other, --rounds times;
-the best round's median counts, of PyTorch's memory formats the faster one. The models have the same layers (torch_models.py).
-onnxruntime has no bf16 on CPUs; PyTorch's model and images are bf16 then.
+Needs torch, onnx and onnxruntime in the Python that runs it. Each system runs in a separate process, one after the other, --rounds
+times. The result is the median of the best round, in the faster of PyTorch's memory formats. The models have the same layers
+(torch_models.py). onnxruntime does not support bf16 on CPUs; PyTorch's model and images are bf16 then.
 """
 import argparse
 import json

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Loading images from files beside PyTorch's DataLoader, in turns on the same machine: images per second, milliseconds to the first batch, memory.
+"""Compares loading images from files with PyTorch's DataLoader, in turns on the same machine: images per second,
+milliseconds to the first batch, and memory.
 
 compare_loader.py BUILD FOLDER [--small 100000] [--large 2000] [--workers 0,1,2,4] [--rounds 2] [--batch 256]
 
-Makes the images in FOLDER if they are not there: --small JPEG files of 32 x 32 pixels, and --large ones of 500 x 400, in ten folders of classes.
-Small ones are decoded and normalised, large ones scaled to cover 224 x 224 and cut to it before that. Needs torch, torchvision, PIL and numpy in the
-Python that runs it. PyTorch has PIL decode (its usual loader), Resize, CenterCrop, ToTensor, Normalize. Memory is the proportional set size
-of the process and its workers together, at most. The best round counts. Checks that our batches have the same bits for all numbers of workers.
+Creates missing images in FOLDER: --small JPEG files of 32 x 32 pixels and --large files of 500 x 400, in ten class folders.
+Small images are decoded and normalized; large ones are also scaled to cover 224 x 224 and cropped. Needs torch, torchvision,
+PIL and numpy in the Python that runs it. PyTorch decodes with PIL (its usual loader), then Resize, CenterCrop, ToTensor and
+Normalize. Memory is the peak of the proportional set size of the process and its workers. The result is that of the best
+round. Checks that learn's batches have the same bits for all numbers of workers.
 """
 import argparse
 import json

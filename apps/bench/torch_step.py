@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same measurement as bench_step, in PyTorch: one JSON object per run.
+"""Measures in PyTorch what bench_step measures: one JSON object per run.
 
 torch_step.py --model resnet9 --batch 64 [--device cpu|cuda] [--precision P] [--mode eager|compile|max-autotune] ...
 P is fp32, tf32, fp16 or bf16 (weights and activations in half, BatchNorm in f32), fp16-amp or bf16-amp (autocast, with

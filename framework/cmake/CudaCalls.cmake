@@ -9,7 +9,7 @@ list(REMOVE_DUPLICATES symbols)
 list(SORT symbols)
 list(LENGTH symbols count)
 if(count EQUAL 0)
-  message(FATAL_ERROR "nothing of learn::kernels::cuda is called in ${OBJECTS}")
+  message(FATAL_ERROR "no function of learn::kernels::cuda is called in ${OBJECTS}")
 endif()
 
 set(index 0)

@@ -1,6 +1,6 @@
 # Checks the CUDA toolkit before enable_language(CUDA), which would abort the configuration on any problem.
 include(CudaCode)
-set(LEARN_TOOLKITS /usr/local/cuda /opt/cuda CACHE STRING "Where the CUDA toolkit may be, beside PATH, CUDA_HOME and CUDA_PATH")
+set(LEARN_TOOLKITS /usr/local/cuda /opt/cuda CACHE STRING "Folders that may contain the CUDA toolkit, in addition to PATH, CUDA_HOME and CUDA_PATH")
 mark_as_advanced(LEARN_TOOLKITS)
 
 # Sets <folders> to Python's `nvidia` folders, into which pip installs NVIDIA's packages: in the active environment, in
@@ -67,13 +67,13 @@ function(learn_try_nvcc nvcc host obstacle version)
   execute_process(COMMAND "${nvcc}" --version RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status EQUAL 0 OR NOT text MATCHES "release [0-9.]+, V([0-9.]+)")
     learn_first_error("${text}" why)
-    set(${obstacle} "'${nvcc} --version' does not print a version of nvcc, but: ${why}" PARENT_SCOPE)
+    set(${obstacle} "'${nvcc} --version' does not print a version of nvcc: ${why}" PARENT_SCOPE)
     return()
   endif()
   set(number "${CMAKE_MATCH_1}")
   set(${version} "${number}" PARENT_SCOPE)
   if(number VERSION_LESS 12.0)
-    set(${obstacle} "nvcc ${number} (${nvcc}) has no C++20: 12.0 or newer is needed" PARENT_SCOPE)
+    set(${obstacle} "nvcc ${number} (${nvcc}) does not support C++20: 12.0 or newer is needed" PARENT_SCOPE)
     return()
   endif()
   learn_cuda_code("${number}" options)

@@ -33,6 +33,6 @@ if ! { cmake --preset "$preset" ${LEARN_CMAKE_ARGS:-} >"$log" 2>&1 &&
   cmake --build "build/$preset" --parallel "$jobs" ${1:+--target "$@"} >>"$log" 2>&1; }; then
   grep -E 'error|Error|FAILED|undefined' "$log" | head -40 >&2 || true
   tail -20 "$log" >&2
-  echo "error: the build failed; everything is in $log" >&2
+  echo "error: the build failed; the complete output is in $log" >&2
   exit 1
 fi

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what the build needs: packages.txt lists it. With --lint also what checks the format of the sources, with --tests
-# what all tests need, and with --browser the browser too, without which a test is skipped.
-# Where there is apt-get it installs what is missing, as root or with sudo; for dnf, zypper, pacman, apk and brew it
-# prints the command to run. A machine that has it all never reaches apt or sudo, so it may be offline.
+# Installs the packages for the build, listed in packages.txt. --lint adds the tools that check the format of the sources,
+# --tests everything that the tests need, and --browser the browser; without it, a test is skipped.
+# With apt-get it installs missing packages, as root or with sudo; for dnf, zypper, pacman, apk and brew it prints the
+# command to run. If nothing is missing it uses neither apt nor sudo, so the machine may be offline.
 #   CXX=g++-12            the compiler to build with, if the default one is too old
-#   LEARN_PACKAGES=skip   looks for nothing: everything is there, installed by other means
-# The CUDA toolkit and cuDNN are NVIDIA's and not installed here: the CUDA backend is built where nvcc >= 12.0 and
-# the headers of cuDNN >= 9.8 are. Alpine needs `apk add bash` first.
+#   LEARN_PACKAGES=skip   checks nothing: everything is installed by other means
+# The CUDA toolkit and cuDNN are not installed. The CUDA backend is built if nvcc >= 12.0 and the headers of
+# cuDNN >= 9.8 are present. Alpine needs `apk add bash` first.
 set -euo pipefail
 
 case ${1:-} in
@@ -148,6 +148,6 @@ missing=$(missing_packages)
 [ -n "$missing" ] || exit 0
 remedies=()
 [ $updated = yes ] || remedies+=("apt-get update failed: is there a network?")
-[ -z "$unknown" ] || remedies+=("apt knows no package$unknown: look for another name (apt-cache search), add a source"
+[ -z "$unknown" ] || remedies+=("apt has no package$unknown: look for another name (apt-cache search), add a source"
   "that has it (on Ubuntu: add-apt-repository universe), or install it by other means: export LEARN_PACKAGES=skip")
-fail "still missing: $missing; apt-get's own words are above." "${remedies[@]}" "Run this again then, or: $by_hand"
+fail "still missing: $missing; see apt-get's output above." "${remedies[@]}" "Then run this again, or: $by_hand"

@@ -105,9 +105,9 @@ class MadeUp(Toolkit):
     def test_a_compiler_that_does_not_run(self):
         path = self.nvcc()
         path.write_text("#!/bin/sh\necho 'nvcc: error while loading shared libraries: libx.so'\nexit 127\n")
-        self.check_off_with("does not print a version of nvcc, but: nvcc: error while loading shared libraries: libx.so")
+        self.check_off_with("does not print a version of nvcc: nvcc: error while loading shared libraries: libx.so")
         path.write_text("#!/bin/sh\nexit 0\n")
-        self.check_off_with("does not print a version of nvcc, but: without a word")
+        self.check_off_with("does not print a version of nvcc: without a word")
 
     def test_a_compiler_that_is_too_old(self):
         self.nvcc("11.8, V11.8.89")
