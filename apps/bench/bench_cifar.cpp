@@ -147,8 +147,8 @@ OptionTable option_table(Options& o) {
                {.low = 0, .high = 1},
                "X",
                "target accuracy, at which the time is taken; 0.94 for 94 %");
-  table.number("runs", o.runs, kCount, "N", "one per seed, each adds 1 to it");
-  table.text("json", o.json, "FILE", "for all of it");
+  table.number("runs", o.runs, kCount, "N", "number of runs; each adds 1 to the seed");
+  table.text("json", o.json, "FILE", "write all results to this file");
   return table;
 }
 

@@ -31,7 +31,7 @@ OptionTable option_table(Options& o) {
   OptionTable table;
   table.group("Options");
   table.text("model", o.model, "SPEC", "model of the registry");
-  table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images at a time");
+  table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per call");
   declare_threads(table, o.threads);
   declare_winograd(table, o.winograd);
   table.choice("precision",

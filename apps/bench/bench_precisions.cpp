@@ -137,8 +137,8 @@ OptionTable option_table(Options& o) {
   OptionTable table = o.experiment.table().without({"precision", "opt-level"});
   table.group("Comparison");
   table.list("precisions", o.precisions, ',', "P,...", "as --precision has them");
-  table.number("runs", o.runs, kCount, "N", "per precision, one per seed, each adds 1 to it");
-  table.text("json", o.json, "FILE", "for all of it");
+  table.number("runs", o.runs, kCount, "N", "runs per precision; each adds 1 to the seed");
+  table.text("json", o.json, "FILE", "write all results to this file");
   return table;
 }
 
