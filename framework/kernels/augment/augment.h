@@ -10,16 +10,16 @@ namespace learn::kernels {
 struct AugmentSource {
   Tensor images;   ///< (M,H,W,C) u8
   Tensor targets;  ///< (M) i64 classes, or (M,K) f32
-  /// How often a sample may be drawn in a pass. Index i + M * n is the draw n of sample i, with
-  /// random numbers of its own.
+  /// Maximum number of draws of a sample in a pass. Index i + M * n is draw n of sample i; each
+  /// draw has separate random numbers.
   std::int64_t repeats = 1;
 };
 
-/// x (N,out_height,out_width,C or more), f32, f16 or bf16, = the images that `index` (N) i64 names,
-/// augmented and normalised as (value / 255 - mean) / std, with zeros in channels behind theirs; y
-/// = their targets. Every draw is a function of (seed, epoch, index) alone, and every bit is
-/// that of data::Pipeline. Throws ShapeError, DTypeError, DeviceError, and DataError for an index
-/// that is out of range: on a CUDA device at the next synchronisation.
+/// x (N,out_height,out_width,C or more), f32, f16 or bf16, = the images at `index` (N) i64,
+/// augmented and normalised as (value / 255 - mean) / std, with zeros in additional channels; y =
+/// their targets. Every draw is a function of (seed, epoch, index) alone, and every bit is that of
+/// data::Pipeline. Throws ShapeError, DTypeError, DeviceError, and DataError for an index that is
+/// out of range: on a CUDA device at the next synchronisation.
 void augment(Context& ctx,
              const AugmentPlan& plan,
              const AugmentSource& source,

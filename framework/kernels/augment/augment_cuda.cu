@@ -19,8 +19,8 @@ using Kind = AugmentPlan::Step::Kind;
 constexpr int kThreads = 256;
 constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
 
-/// What one image drew: for each step the shift of rows and columns (a flip: whether, in `column`),
-/// for each hole its upper left corner.
+/// Random choices for one image: for each step the shift of rows and columns (a flip: whether, in
+/// `column`), for each hole its upper left corner.
 struct Place {
   int row, column;
 };
@@ -51,7 +51,7 @@ __device__ Place place_of(const AugmentPlan::Step& step, const Random4& r) {
   }
 }
 
-/// Takes a position behind a step to the one before it; -1 once nothing fills it.
+/// Maps a position after a step to the one before it; -1 if no pixel fills it.
 __device__ int undo(const AugmentPlan::Step& step, int position, int shift, int extent) {
   if (position < 0) return -1;
   position += shift;

@@ -26,7 +26,7 @@ struct AugmentBatch {
 namespace cuda {
 
 /// x (batch, out_height, out_width, channels), y (batch, target_words). An index out of range is
-/// noted as a fault; image 0 stands in its place.
+/// recorded as a fault and replaced by image 0.
 template <class T>
 void augment(const Exec& exec,
              const AugmentPlan& plan,

@@ -3,8 +3,8 @@
 
 namespace learn {
 
-/// A list of augmentations of u8 images (H,W,C) as plain data that travels with a launch. What each
-/// step does, and what it draws, is said in data/loading/transforms.h.
+/// A list of augmentations of u8 images (H,W,C) as plain data that travels with a launch. See
+/// data/loading/transforms.h for the effect and the random numbers of each step.
 struct AugmentPlan {
   static constexpr int kMaxSteps = 16;
   static constexpr int kMaxHoles = 32;

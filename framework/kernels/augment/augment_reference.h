@@ -147,8 +147,7 @@ void augment(Exec,
 
 namespace learn::cpu {
 
-/// As the reference: batches for the CPU are made by data/loading/loader.h, in threads of their
-/// own.
+/// Equals the reference. data/loading/loader.h makes batches for the CPU, in separate threads.
 template <class T>
 void augment(const Exec&,
              const AugmentPlan& plan,

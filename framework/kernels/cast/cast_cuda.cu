@@ -11,7 +11,7 @@ struct Same {
   __device__ float operator()(std::int64_t, float x) const { return x; }
 };
 
-/// Works on bits, not on f32 values as `map` does: i64 has no f32 of its own.
+/// Works on bits, not on f32 values as `map` does: i64 values do not fit f32.
 template <class Bits>
 __global__ void fill_kernel(std::int64_t n, std::int64_t packs, Bits value, Bits* x) {
   constexpr int kCount = device::kPack<Bits>;

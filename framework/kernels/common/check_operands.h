@@ -6,7 +6,7 @@
 namespace learn::kernels {
 
 /// Throws DeviceError unless all `tensors` are on the context's device, DTypeError unless they have
-/// the dtype of the first. `op` begins the messages.
+/// the dtype of the first. Messages start with `op`.
 void check_operands(Context& ctx, const char* op, std::initializer_list<const Tensor*> tensors);
 
 /// Throws ShapeError that names `what` unless the tensor has the shape `wanted`.

@@ -3,8 +3,9 @@
 
 namespace learn {
 
-/// What varies from step to step and steers it: lives in device memory, so that a captured graph of
-/// a whole step stays valid and no step waits for the host. Plain data, shared with device code.
+/// Values that control a step and change between steps. They are in device memory, so that a
+/// captured graph of a whole step stays valid and no step waits for the host. Plain data, shared
+/// with device code.
 struct StepControl {
   float loss_scale = 1;     ///< seed of the backward pass
   float inverse_scale = 1;  ///< 1 / loss_scale

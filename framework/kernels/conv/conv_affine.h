@@ -4,8 +4,8 @@
 
 namespace learn::kernels {
 
-/// What is done to each output v of channel k of a convolution: act(v * scale[k] + shift[k]
-/// [+ residual]) [+ residual].
+/// Transformation of each output v of channel k of a convolution: act(v * scale[k] + shift[k] [+
+/// residual]) [+ residual].
 struct ConvAffine {
   Tensor scale, shift;  ///< (K), f32
   Tensor residual;      ///< the shape of the output; undefined: none

@@ -11,7 +11,7 @@ struct ConvGeometry {
   std::int64_t k = 0, r = 1, s = 1;
   std::int64_t p = 1, q = 1;
   Conv2dOptions options;
-  /// Elements of a pixel of x in memory, if there are zeros behind its c channels; 0: there are
+  /// Elements of a pixel of x in memory if it has trailing zeros after its c channels; 0: it has
   /// none.
   std::int64_t x_width = 0;
 

@@ -19,9 +19,9 @@ void scale(
 
 /// y (...,C) = x (...,C) + bias (C). The bias's gradient is `bias_backward` of common/bias.h.
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y);
-/// Which elements dropout drops: element i if
-/// uniform01(random4(seed, dropout, batch, (stream << 40) + i).v[0]) < p, with the context's seed.
-/// The same bits for any number of threads.
+/// Parameters of a dropout mask. It drops element i if uniform01(random4(seed, dropout, batch,
+/// (stream << 40) + i).v[0]) < p, with the context's seed. The bits do not depend on the number of
+/// threads.
 struct DropoutMask {
   double p = 0;              ///< probability to drop, in [0, 1)
   Tensor batch;              ///< (1) i64 on the device, so that a replayed step can change it

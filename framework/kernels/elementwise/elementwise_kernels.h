@@ -6,7 +6,7 @@
 
 namespace learn::kernels {
 
-/// What decides which elements dropout drops; see DropoutMask.
+/// Parameters of a dropout mask; see DropoutMask.
 struct DropoutDraw {
   std::uint64_t seed;
   double p;

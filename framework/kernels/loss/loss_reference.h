@@ -57,7 +57,7 @@ void softmax_cross_entropy(
     for (std::int64_t c = 0; c < target.classes; ++c) {
       const double weight = smoothed_weight(target, n, c);
       weights += weight;
-      // A class that is not wanted costs nothing, however impossible it is.
+      // A class of weight 0 costs nothing, even if its probability is 0.
       if (weight != 0) total -= weight * logs[static_cast<std::size_t>(c)];
     }
     if (gradient == nullptr) continue;

@@ -40,7 +40,7 @@ template <class Weight>
   const float weights = lane_sum(classes, weight);
   const float log_sum = std::log(exponentials);
   const float loss = lane_sum(classes, [=](std::int64_t c) {
-    // A class that is not wanted costs nothing, however impossible it is.
+    // A class of weight 0 costs nothing, even if its probability is 0.
     return weight(c) == 0 ? 0.0F : weight(c) * (log_sum - (z[c] - largest));
   });
   if (gradient != nullptr) {
@@ -79,7 +79,7 @@ void losses_of(const float* z,
   });
 }
 
-/// The same for probabilities.
+/// Computes the loss of soft targets.
 void probabilities_of(const float* z,
                       std::int64_t classes,
                       std::int64_t first,

@@ -1,5 +1,5 @@
 // Softmax and its cross-entropy over (samples, classes): a warp per sample, three sweeps over its
-// row, which lies in the cache after the first.
+// row, which is in the cache after the first.
 //
 //   loss = mean over samples of  sum_c weight_c * (log sum_k e^s_k - s_c),  s = z - max z
 //   gradient = (softmax * sum of weights - weight) / samples
@@ -80,7 +80,7 @@ __global__ void cross_entropy_kernel(const T* logits,
   for (std::int64_t c = device::lane_index(); c < classes; c += 32) {
     const float w = weight(c);
     weights += w;
-    // A class that is not wanted costs nothing, however impossible it is.
+    // A class of weight 0 costs nothing, even if its probability is 0.
     if (w != 0) loss += w * (log_sum - (device::load(z[c]) - e.largest));
   }
   loss = device::warp_sum(loss);

@@ -5,13 +5,14 @@
 #include <utility>
 #include <vector>
 
-/// What `map` computes for each element (ADR 0031), written in C++ once for every device and dtype:
+/// Expression that `map` computes for each element (ADR 0031), written in C++ once for every device
+/// and dtype:
 ///
 ///     const Expr a = expr::arg(0), b = expr::arg(1);
 ///     const Expr f = a * exp(-b);
 ///
 /// Building it computes nothing. Functions and operators are found by the type of their arguments;
-/// a number stands for itself.
+/// a number is a constant.
 namespace learn::expr {
 
 enum class Op : std::uint8_t {
@@ -86,12 +87,12 @@ struct Expr::Node {
 /// -1, 0 or 1. Its derivative is 0.
 [[nodiscard]] Expr sign(const Expr& x);
 [[nodiscard]] Expr sqrt(const Expr& x);
-/// As C's exp; on the CPU, what would be subnormal (x below -87.34) is 0.
+/// C's exp, except that on the CPU a subnormal result (x below -87.34) is 0.
 [[nodiscard]] Expr exp(const Expr& x);
 [[nodiscard]] Expr log(const Expr& x);
 /// log(1 + x), exact for small x.
 [[nodiscard]] Expr log1p(const Expr& x);
-/// Of radians.
+/// The argument is in radians.
 [[nodiscard]] Expr sin(const Expr& x);
 [[nodiscard]] Expr cos(const Expr& x);
 [[nodiscard]] Expr tanh(const Expr& x);
@@ -99,7 +100,7 @@ struct Expr::Node {
 [[nodiscard]] Expr sigmoid(const Expr& x);
 /// log(1 + exp(x)), which does not overflow.
 [[nodiscard]] Expr softplus(const Expr& x);
-/// As C's pow. A base of 0 and an exponent of 0 have the derivatives that PyTorch gives them.
+/// C's pow. A base of 0 and an exponent of 0 have PyTorch's derivatives.
 [[nodiscard]] Expr pow(const Expr& base, const Expr& exponent);
 /// NaN if one of them is. Where they are equal each gets half of the derivative.
 [[nodiscard]] Expr minimum(const Expr& a, const Expr& b);
@@ -108,7 +109,7 @@ struct Expr::Node {
 /// 0 at NaN), and 0 at the borders.
 [[nodiscard]] Expr clamp(const Expr& x, const Expr& low, const Expr& high);
 
-/// The derivative of f by each of the arguments `wanted`, times `dy`.
+/// Returns the derivative of f by each of the arguments `wanted`, times `dy`.
 [[nodiscard]] std::vector<Expr> gradients(const Expr& f,
                                           const Expr& dy,
                                           std::span<const int> wanted);

@@ -25,9 +25,9 @@ struct Guard {
   }
 };
 
-/// What an operand gets of a derivative: `value` where all guards hold, and nothing elsewhere,
-/// whatever `value` is there. It is masked where it ends or meets another, not before: 0 of a
-/// branch that is not taken, times an infinite derivative on the way, would be NaN.
+/// Contribution of a derivative to an operand: `value` where all guards hold, and nothing
+/// elsewhere, whatever `value` is there. It is masked where it ends or is added to another, not
+/// before: 0 of a branch that is not taken, times an infinite derivative on the way, would be NaN.
 struct Flow {
   Expr value;
   std::vector<Guard> guards{};
@@ -66,8 +66,8 @@ Flow sum_of(const Flow& a, const Flow& b) {
   return sum;
 }
 
-/// What each operand of `y` gets of `dy`, in their order; fewer if the others get nothing. Guards
-/// are those of `y` that come behind those of `dy`.
+/// Contribution of `dy` to each operand of `y`, in order; shorter if the others get nothing. Guards
+/// are those of `y` after those of `dy`.
 std::vector<Flow> passed_on(const Expr& y, const Expr& dy) {
   const std::vector<Expr>& in = y->operands;
   // To the operand that is the result, and half to each where they are equal.
@@ -133,7 +133,7 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
   std::unordered_set<const Node*> seen;
   std::vector<Expr> order;
   list_nodes(f, seen, order);
-  // Nodes that hold a wanted argument: no other has a derivative worth its instructions.
+  // Nodes that contain one of the requested arguments; the derivative of others is not needed.
   std::unordered_set<const Node*> leading;
   for (const Expr& x : order)
     if ((x->op == Op::argument && std::ranges::find(wanted, x->argument) != wanted.end()) ||

@@ -89,7 +89,7 @@ void check_f64(Context& ctx, const char* op, DType dtype, bool is_f64) {
                     dtype == DType::f64 ? name_of(DType::f32) : name_of(dtype));
 }
 
-/// Of results that were checked, and inputs with dtype, data and strides.
+/// Requires checked results, and inputs with dtype, data and strides.
 void run(Context& ctx, MapArgs& args, std::span<MapResult> results) {
   const Shape& shape = results[0].tensor.shape();
   args.n = shape.elements();

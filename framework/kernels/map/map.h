@@ -16,9 +16,9 @@ struct MapResult {
 
 /// results[k] (+)= output k of the program, element by element. Results have one shape, to which
 /// each input is broadcast as in NumPy: aligned at the end, where an extent of 1 or none repeats
-/// it. Each tensor has a dtype of its own: arithmetic is in f32, of whole numbers too, and a result
-/// is rounded once. With f64, which lives on the CPU, all that are floating must be f64; arithmetic
-/// is double then. A result may be an input, if it is the same tensor and not repeated; inputs that
+/// it. Each tensor has its own dtype: arithmetic is in f32, of whole numbers too, and a result is
+/// rounded once. With f64, which lives on the CPU, all that are floating must be f64; arithmetic is
+/// double then. A result may be an input, if it is the same tensor and not repeated; inputs that
 /// the program does not read may be undefined. Throws ShapeError, DTypeError, DeviceError;
 /// UsageError for another number of inputs or results than the program has.
 void map(Context& ctx,

@@ -243,7 +243,7 @@ void map_block(Block& block, const MapArgs& args, std::int64_t begin) {
       made = static_cast<const float*>(args.in[one.a].data) + begin;
     else
       load(args.in[one.a], args, begin, block.count, block.own(one.to));
-    block.operand[one.to] = made;  // behind the last use of what was there
+    block.operand[one.to] = made;  // after the last use of its value
   }
   for (int k = 0; k < program.outputs; ++k)
     store(block.operand[program.output[static_cast<std::size_t>(k)]],

@@ -1,7 +1,7 @@
-// Interprets a program: registers lie in shared memory, a column for each thread, so that an
+// Interprets a program: registers are in shared memory, a column for each thread, so that an
 // instruction may name any of them. Each thread has a few elements, a block's width apart, which
-// share the cost of reading and dispatching an instruction. Reads each input and writes each
-// output once.
+// share the cost of reading and dispatching an instruction. Reads each input and writes each output
+// once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/common/cuda/sine.cuh"

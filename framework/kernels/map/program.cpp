@@ -36,7 +36,8 @@ class Values {
     Value value{.op = x->op};
     if (x->op == Op::constant) value.bits = std::bit_cast<std::uint64_t>(x->number);
     if (x->op == Op::argument) value.bits = static_cast<std::uint64_t>(x->argument);
-    // What is deeper first: it needs more registers, and the rest can wait for its result.
+    // The deeper operand comes first: it needs more registers, and the rest can wait for its
+    // result.
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < x->operands.size(); ++i) order.push_back(i);
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {

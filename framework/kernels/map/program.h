@@ -8,14 +8,14 @@
 namespace learn::kernels {
 
 /// One operation of a program. Operands below `MapProgram::kRegisters` are registers, the others
-/// numbers. Of `Op::argument`, `a` is the number of the input.
+/// constants. For `Op::argument`, `a` is the number of the input.
 struct MapInstruction {
   expr::Op op;
   std::uint8_t to, a, b, c;
 };
 
-/// Expressions as a list of instructions, which every device interprets. What they share is
-/// computed once, and all of it before anything is written, so outputs may be inputs.
+/// Expressions as a list of instructions, which every device interprets. Shared subexpressions are
+/// computed once, and everything before anything is written, so outputs may be inputs.
 struct MapProgram {
   static constexpr int kInstructions = 160;
   static constexpr int kRegisters = 24;

@@ -11,8 +11,8 @@ struct BatchNormOperands {
   Tensor x, weight, bias, residual;
 };
 
-/// What a forward pass normalised with, and its backward pass needs: both (C), f32 (f64 for f64 x);
-/// rstd = 1 / sqrt(biased variance + eps).
+/// Statistics of a forward pass, for its backward pass: both (C), f32 (f64 for f64 x); rstd = 1 /
+/// sqrt(biased variance + eps).
 struct BatchNormStatistics {
   Tensor mean, rstd;
 };
@@ -26,11 +26,11 @@ struct BatchNormGradients {
   BatchNormGradient x, weight, bias, residual;
 };
 
-/// y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual] with the batch's own
-/// statistics, which are left in `statistics`; the running ones (C) move by
-/// running = (1 - momentum) * running + momentum * batch, with the unbiased variance, as PyTorch.
-/// y is memory of its own. Throws ShapeError, DTypeError, DeviceError, and Error if there is one
-/// value per channel or none.
+/// y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual] with the batch's
+/// statistics, which are stored in `statistics`; the running ones (C) are updated by running = (1 -
+/// momentum) * running + momentum * batch, with the unbiased variance, as PyTorch. y must be
+/// separate memory. Throws ShapeError, DTypeError, DeviceError, and Error if there is one value per
+/// channel or none.
 void batch_norm_train(Context& ctx,
                       const BatchNormOperands& in,
                       Tensor& running_mean,
@@ -39,7 +39,7 @@ void batch_norm_train(Context& ctx,
                       Tensor& y,
                       BatchNormStatistics& statistics);
 
-/// The same with the running statistics, which it copies into `statistics`.
+/// Normalizes with the running statistics, and copies them into `statistics`.
 void batch_norm_eval(Context& ctx,
                      const BatchNormOperands& in,
                      const Tensor& running_mean,
@@ -48,9 +48,8 @@ void batch_norm_eval(Context& ctx,
                      Tensor& y,
                      BatchNormStatistics& statistics);
 
-/// What `batch_norm_eval` does to each value of a channel, before activation and residual:
-/// bn(x) = x * scale + shift, all (C) in f32 on the CPU, to the bit. Throws ShapeError,
-/// DTypeError.
+/// Transformation by `batch_norm_eval` of each value of a channel, before activation and residual:
+/// bn(x) = x * scale + shift, all (C) in f32 on the CPU, to the bit. Throws ShapeError, DTypeError.
 void batch_norm_affine(Context& ctx,
                        const Tensor& weight,
                        const Tensor& bias,

@@ -31,7 +31,7 @@ void apply_rows(const T* x,
   });
 }
 
-/// The same with a smooth activation, strip by strip.
+/// Applies a smooth activation, strip by strip.
 template <class T>
 void apply_smooth(const BatchNormApplyArgs<T>& args,
                   std::int64_t first,

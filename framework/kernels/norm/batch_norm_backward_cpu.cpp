@@ -50,7 +50,7 @@ struct InnerGradient {
   }
 };
 
-/// The same, computed before.
+/// Returns gradients that were computed before.
 template <class T>
 struct StagedGradient {
   const T *x, *dy;
@@ -84,7 +84,7 @@ struct DirectRows {
   }
 };
 
-/// Those of a smooth activation: row by row, strip by strip, computed beforehand.
+/// Gradients of a smooth activation, computed beforehand row by row, strip by strip.
 template <bool with_residual, class T>
 struct StagedRows {
   static constexpr bool kWithResidual = with_residual;

@@ -6,7 +6,7 @@
 
 namespace learn::cuda {
 
-/// What a thread knows of its channels: bn(x) = (x - mean) * scale + bias.
+/// Coefficients of a thread's channels: bn(x) = (x - mean) * scale + bias.
 template <int count>
 struct BatchNormChannels {
   float mean[count], scale[count], bias[count];

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-/// Arguments of batch normalisation: what every implementation is given. x, y, residual and their
-/// gradients are (rows, channels); all else is (channels). A null pointer means: there is none, or
-/// it is not wanted.
+/// Arguments of batch normalization for every implementation. x, y, residual and their gradients
+/// are (rows, channels); all else is (channels). A null pointer means that a tensor is missing or
+/// not requested.
 namespace learn::kernels {
 
 template <class T>

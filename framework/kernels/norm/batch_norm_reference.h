@@ -89,7 +89,7 @@ void batch_norm_backward(Exec, const BatchNormBackwardArgs<T>& args) {
     }
     for (std::int64_t i = c; i < args.rows * args.channels; i += args.channels) {
       const double g = batch_norm_inner_gradient(args, i);
-      double through_statistics = 0;  // where there are none, an infinite x changes nothing
+      double through_statistics = 0;  // without them, an infinite x changes nothing
       if (args.batch_statistics) {
         const double xhat = (as_double(args.x[i]) - mean) * rstd;
         through_statistics = sum / count + xhat * (sum_xhat / count);

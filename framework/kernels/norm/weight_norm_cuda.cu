@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRowThreads = 128;  // rows have some hundreds to some thousands of elements
 
-/// The sum of a[i] * b[i] over the block's row of so many packs, for every thread.
+/// Returns the sum of a[i] * b[i] over the block's row of `packs` packs, for every thread.
 template <int count, class T>
 __device__ float row_dot(const T* a, const T* b, std::int64_t packs) {
   float sum = 0;

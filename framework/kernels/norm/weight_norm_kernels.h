@@ -25,8 +25,8 @@ struct WeightNormBackwardArgs {
   std::int64_t rows, columns;
   const T *v, *dw;
   const Wide *g, *norms;
-  T* dv;     ///< null: not wanted
-  Wide* dg;  ///< null: not wanted
+  T* dv;     ///< null: not requested
+  Wide* dg;  ///< null: not requested
   GradMode dv_mode, dg_mode;
 };
 

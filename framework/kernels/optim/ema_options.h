@@ -9,7 +9,7 @@ struct EmaOptions {
   /// Keeps less at first, min(decay, (1 + t) / (10 + t)) at update t = 1, 2, ..., so that the first
   /// weights are soon forgotten (TensorFlow's ExponentialMovingAverage).
   bool warmup = true;
-  std::int64_t first_step = 0;  ///< `StepControl::step` when the averaging began
+  std::int64_t first_step = 0;  ///< `StepControl::step` when the averaging started
 };
 
 }  // namespace learn

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-/// Optimizer updates, each one pass over a segment of the flat buffers. What changes from step to
-/// step is read from device memory. Every function throws ShapeError, DTypeError, DeviceError, and
-/// changes nothing at all when `control.found_inf` is set.
+/// Optimizer updates, each one pass over a segment of the flat buffers. Values that change from
+/// step to step are read from device memory. Every function throws ShapeError, DTypeError,
+/// DeviceError, and changes nothing at all when `control.found_inf` is set.
 namespace learn::kernels {
 
 /// Puts the hyper-parameters of all groups into device memory. Does not wait: the values travel
@@ -17,9 +17,9 @@ void write_hypers(Context& ctx,
                   std::span<const GroupHypers> hypers,
                   DeviceArray<GroupHypers>& blocks);
 
-/// What every update is given: views of one segment, all of shape (n).
+/// Arguments of every update: views of one segment, all of shape (n).
 struct OptimTensors {
-  /// f32 masters, or f16 or bf16 weights that have none; updated. Gradients and state are of that
+  /// f32 masters, or f16 or bf16 weights without masters; updated. Gradients and state are of that
   /// dtype too; arithmetic is in f32.
   Tensor weight;
   Tensor grad;  ///< read; multiplied by `control.grad_multiplier` first

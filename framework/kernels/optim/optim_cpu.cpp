@@ -13,8 +13,8 @@ using kernels::OptimArgs;
 
 namespace {
 
-// Chunks are whole blocks, so that every element is computed by the same vector code wherever a
-// run begins: the same bits whether a group is updated as one run or parameter by parameter.
+// Chunks are whole blocks, so that every element is computed by the same vector code wherever a run
+// starts: the same bits whether a group is updated as one run or parameter by parameter.
 constexpr std::int64_t kBlock = 64;
 constexpr std::int64_t kGrain = 8192 / kBlock;  // about 10 microseconds of memory traffic
 

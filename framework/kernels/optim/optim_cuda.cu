@@ -108,7 +108,7 @@ struct States {
   S* array[kMaxStates];
 };
 
-/// What a step does to every gradient and weight before the rule.
+/// Preparation of every gradient and weight before the update rule.
 struct GradientTransform {
   float keep, coupled, multiplier;
 };

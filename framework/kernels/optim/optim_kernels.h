@@ -11,8 +11,8 @@
 /// from step to step. Null state pointers mean what undefined tensors mean in optim.h.
 namespace learn::kernels {
 
-/// `Stored` is the type of weights, gradients and state: float, or a half where there are no f32
-/// masters. `Copy` is that of the half working copy; `Stored` means that there is none.
+/// `Stored` is the type of weights, gradients and state: float, or a half without f32 masters.
+/// `Copy` is that of the half working copy; `Stored` means no copy.
 template <class Stored, class Copy>
 struct OptimArgs {
   Stored* weight;

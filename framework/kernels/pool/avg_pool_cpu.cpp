@@ -48,7 +48,7 @@ void collect_one(const T* dy, float share, std::int64_t channels, T* dx, GradMod
   }
 }
 
-/// dx of one pixel that any number of windows hold; `dy` begins at its sample.
+/// dx of one pixel that any number of windows hold; `dy` starts at its sample.
 template <class T>
 void collect(
     const PoolGeometry& g, IndexRange rows, IndexRange columns, const T* dy, T* dx, GradMode mode) {

@@ -14,8 +14,8 @@ constexpr std::int64_t kGrain = 16384;  // elements: about 10 microseconds of me
 constexpr std::int64_t kLanes = 64;     // channels treated at once
 
 /// Replaces `best` and its `place` by `value` and `offset` if it is larger. NaN is larger than all
-/// numbers, and the first of several NaNs stays. Selects one after the other, because g++ 12
-/// vectorises no condition of two parts; and NaN is told by its bits, because g++ 13 joins two
+/// numbers, and the first of several NaNs stays. Selects one after the other, because g++ 12 does
+/// not vectorize a condition of two parts. Detects NaN by its bits, because g++ 13 joins two
 /// comparisons of floats into branches.
 inline void offer(float value, std::int32_t offset, float& best, std::int32_t& place) {
   const bool open = (std::bit_cast<std::int32_t>(best) & 0x7FFFFFFF) <= 0x7F800000;
@@ -107,8 +107,8 @@ struct Holders {
   std::int64_t row, column = 0;
 };
 
-/// What a winner gets. The gradient is loaded first, whoever won: g++ vectorises no load under a
-/// condition unless the instruction set masks elements of that size.
+/// Returns the gradient of a winner. The gradient is always loaded first: g++ does not vectorize a
+/// conditional load unless the instruction set masks elements of that size.
 inline float won(float gradient, bool winner) { return winner ? gradient : 0.0F; }
 
 /// dx of one pixel that a single window holds: the usual case, windows side by side.
@@ -126,7 +126,7 @@ void collect_one(
   }
 }
 
-/// dx of one pixel that any number of windows hold; `winner` and `dy` begin at its sample.
+/// dx of one pixel that any number of windows hold; `winner` and `dy` start at its sample.
 template <class T, class Winner>
 void collect(const PoolGeometry& g,
              const Holders& holders,

@@ -18,7 +18,7 @@ struct PoolAxis {
   }
   /// Windows [first, last) that hold element `in`.
   [[nodiscard]] __device__ int first_over(int in) const {
-    const int beyond = in + pad - window;  // windows that begin at it or before end too soon
+    const int beyond = in + pad - window;  // windows that start at it or before end too soon
     return beyond < 0 ? 0 : beyond / stride + 1;
   }
   [[nodiscard]] __device__ int last_over(int in) const {
@@ -37,7 +37,7 @@ struct PoolPlan {
   int blocks_per_row;  ///< of the side that is written
   bool count_padding;
 
-  /// What the average over a window divides by.
+  /// Divisor of the average over a window.
   [[nodiscard]] __device__ float share(int p, int q) const {
     const int elements = count_padding ? rows.window * columns.window
                                        : (rows.last_in(p) - rows.first_in(p)) *

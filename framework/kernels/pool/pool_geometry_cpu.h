@@ -14,7 +14,7 @@ struct IndexRange {
 
 /// Which elements of x belong to which of y, and the reverse.
 struct PoolGeometry : kernels::PoolSizes {
-  /// The offsets into window `out` that lie on the image, along an axis of `extent` elements.
+  /// Offsets into window `out` that are on the image, along an axis of `extent` elements.
   [[nodiscard]] static IndexRange inside(std::int64_t out,
                                          std::int64_t extent,
                                          std::int64_t window,
@@ -38,7 +38,7 @@ struct PoolGeometry : kernels::PoolSizes {
                                           std::int64_t pad) noexcept {
     const std::int64_t last = (in + pad) / stride;
     const std::int64_t beyond =
-        in + pad - window;  // windows that begin at it or before end too soon
+        in + pad - window;  // windows that start at it or before end too soon
     return {beyond < 0 ? 0 : beyond / stride + 1, std::min(outputs, last + 1)};
   }
   [[nodiscard]] IndexRange windows_over_row(std::int64_t in) const noexcept {
@@ -48,7 +48,7 @@ struct PoolGeometry : kernels::PoolSizes {
     return holding(in, q, options.window_w, options.stride_w, options.pad_w);
   }
 
-  /// What an average over window (out_row, out_column) divides by.
+  /// Divisor of the average over window (out_row, out_column).
   [[nodiscard]] std::int64_t divisor(std::int64_t out_row, std::int64_t out_column) const noexcept {
     return options.count_padding ? options.window_h * options.window_w
                                  : rows_of(out_row).size() * columns_of(out_column).size();

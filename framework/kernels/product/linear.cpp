@@ -70,7 +70,7 @@ LinearGeometry linear_geometry(const Shape& x, const Shape& w) {
   return {.n = x[-2], .c = x[-1], .k = w[-2], .count = x.rank() == 2 ? 1 : x[0]};
 }
 
-/// The shape of x but for its features.
+/// Shape of x except its features.
 Shape linear_output(const Shape& x, const LinearGeometry& g) {
   Shape y = x;
   y.set(-1, g.k);

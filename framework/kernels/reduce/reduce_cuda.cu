@@ -2,7 +2,7 @@
 //
 // sum: partial sums of blocks, then one block; reads x once. argmax, top_k, count_hits: a warp per
 // row finds the first candidate after the previous one, k sweeps for the k largest; rows of logits
-// are short and lie in the cache.
+// are short and stay in the cache.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
@@ -19,7 +19,7 @@ struct Itself {
   __device__ float operator()(float x) const { return x; }
 };
 
-/// The same gradient for each element.
+/// Writes the same gradient to each element.
 struct Spread {
   const float* dy;
   float factor;

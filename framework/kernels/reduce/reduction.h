@@ -3,7 +3,7 @@
 
 namespace learn::kernels {
 
-/// What many elements become.
+/// Kinds of reductions.
 enum class Reduction : std::uint8_t { sum, max, min };
 
 }  // namespace learn::kernels

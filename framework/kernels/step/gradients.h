@@ -6,8 +6,8 @@
 
 #include <vector>
 
-/// What mixed precision and clipping do to gradients. Nothing here waits for the host. Every
-/// function throws ShapeError, DTypeError, DeviceError.
+/// Operations of mixed precision and clipping on gradients. All are asynchronous. Every function
+/// throws ShapeError, DTypeError, DeviceError.
 namespace learn::kernels {
 
 /// grads (+)= half * control.inverse_scale; half f16 or bf16, grads f32, one shape. Sets
@@ -35,9 +35,8 @@ void clip_by_norm(Context& ctx,
                   float max_norm,
                   Tensor& norm,
                   DeviceArray<StepControl>& control);
-/// Clamps grads (f32, f16 or bf16, in place) so that what the optimizer sees, grads *
-/// grad_multiplier, lies in
-/// [-limit, limit]. NaN stays NaN.
+/// Clamps grads (f32, f16 or bf16, in place) so that the optimizer's gradient, grads *
+/// grad_multiplier, is in [-limit, limit]. NaN stays NaN.
 void clip_by_value(Context& ctx,
                    Tensor& grads,
                    float limit,

@@ -37,7 +37,8 @@ LEARN_CPU_AND_CUDA(  /// y (+)= x * control.inverse_scale; sets `found_inf` if a
                       float* norm,
                       float max_norm,
                       StepControl* control);
-    /// What the optimizer sees, x * control.grad_multiplier, into [-limit, limit]; NaN stays NaN.
+    /// Clamps the optimizer's gradient, x * control.grad_multiplier, to [-limit, limit]; NaN stays
+    /// NaN.
     template <class T>
     void clip_by_value(
         const Exec& exec, T* x, float limit, const StepControl* control, std::int64_t n);)

@@ -4,13 +4,13 @@
 #include "framework/runtime/context.h"
 #include "framework/runtime/device_array.h"
 
-/// What happens to the control block of a step. Nothing here waits for the host. Every function
-/// throws ShapeError, DTypeError, DeviceError.
+/// Operations on a step's control block. All are asynchronous. Every function throws ShapeError,
+/// DTypeError, DeviceError.
 namespace learn::kernels {
 
 /// Puts `value` into the block.
 void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control);
-/// Sets the loss scale and its inverse; `clean_steps` begins at 0. Throws UsageError unless it is
+/// Sets the loss scale and its inverse; `clean_steps` starts at 0. Throws UsageError unless it is
 /// positive and finite.
 void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control);
 /// `to` takes the loss scale of `from` and its inverse: one scaler for several optimizers.
@@ -24,10 +24,10 @@ void collect_found_inf(Context& ctx,
 /// Throws UsageError for options that make no sense: a growth factor not above 1, a backoff factor
 /// not between 0 and 1, a floor not above 0, a ceiling below it, an interval or hysteresis below 1.
 void check_loss_scaling(const LossScaleOptions& scaling);
-/// The same, and for a scale that is not positive and finite, or, if it moves, not between floor
-/// and ceiling.
+/// Throws the same errors, and also for a scale that is not positive and finite or, if it is
+/// dynamic, not between floor and ceiling.
 void check_loss_scaling(const LossScaleOptions& scaling, float scale);
-/// A step begins: `found_inf` is cleared and `grad_multiplier` is 1.
+/// Starts a step: clears `found_inf` and sets `grad_multiplier` to 1.
 void begin_step(Context& ctx, DeviceArray<StepControl>& control);
 /// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
 /// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed

@@ -1,5 +1,5 @@
 // The control block of a step: rules that one thread applies, and the end of a step in one launch,
-// which commits or restores the running statistics by the flag that all threads read and nobody
+// which commits or restores the running statistics by the flag, which all threads read and none
 // writes there.
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
@@ -16,7 +16,7 @@ __global__ void change_kernel(Rule rule, StepControl* control) {
   rule(*control);
 }
 
-/// All threads read `found_inf`, which nobody writes here; the first one changes the rest.
+/// All threads read `found_inf`, which is not written here; the first one changes the rest.
 __global__ void end_step_kernel(
     float* live, float* committed, std::int64_t n, LossScaleOptions scaling, StepControl* control) {
   const std::int64_t i = device::thread_index();

@@ -3,7 +3,7 @@
 #include "framework/kernels/common/step_control.h"
 #include "framework/kernels/step/loss_scale_options.h"
 
-/// What happens to the control block, as plain functions that host and device code share.
+/// Rules for the control block, as plain functions that host and device code share.
 namespace learn::step_rules {
 
 LEARN_HD constexpr void begin(StepControl& control) {
@@ -44,7 +44,7 @@ LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scalin
   update_scale(control, scaling);
 }
 
-/// The rules that a launch of their own applies.
+/// Rules that a separate launch applies.
 struct Write {
   static constexpr const char* kName = "write_control";
   StepControl value;

@@ -73,6 +73,11 @@ def comments_of(text, name):
             yield text.count("\n", 0, match.start()) + 1, " ".join(match[1].split())
 
 
+def without_code(comment):
+    """Leaves out names in backquotes and half-open ranges, as in [begin, end)."""
+    return re.sub(r"`[^`]*`|\[begin, end\)", "`x`", comment)
+
+
 def messages_of(text):
     """Yields (line, text) of each string literal of at least three words; adjacent literals are joined."""
     code = re.sub(r"^\s*#include.*$|//.*$", "", text, flags=re.MULTILINE)
@@ -115,7 +120,7 @@ def hits_of(name, text):
     if name.endswith(".md"):
         units = [("pages", *unit) for unit in prose_of(text)]
     elif name.endswith((*SOURCES, *SCRIPTS)):
-        units = [("comments", *unit) for unit in comments_of(text, name)]
+        units = [("comments", line, without_code(unit)) for line, unit in comments_of(text, name)]
         if name.endswith(SOURCES) and not name.startswith("tests/"):
             units += [("messages", *unit) for unit in messages_of(text)]
         elif name.endswith(SOURCES):

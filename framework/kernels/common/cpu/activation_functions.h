@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Activations inside of the loops of others. The piecewise linear ones are functors, which a loop
-/// inlines. The others, gelu say, are smooth and take a loop of their own, strip by strip: inlined
-/// into a longer one, their exponentials keep the compiler from vectorising it.
+/// Activations within other loops. The piecewise linear ones are functors, which a loop inlines.
+/// The others, such as gelu, are smooth and run in a separate loop, strip by strip: inlined into a
+/// longer one, their exponentials keep the compiler from vectorising it.
 ///
 /// Slopes multiply instead of masking, so a NaN or an infinity in dy is never hidden from the
 /// look-out for overflow.
@@ -17,9 +17,10 @@ namespace learn::cpu {
          kind.name != ActivationKind::Name::leaky_relu;
 }
 
-/// Of a smooth activation, in place: values[i] = act(values[i]). No threads.
+/// Applies a smooth activation in place: values[i] = act(values[i]). No threads.
 void smooth_values(const ActivationKind& kind, float* values, std::int64_t n);
-/// Of a smooth activation, in place: values[i] = act'(values[i]). No threads.
+/// Replaces values by the derivative of a smooth activation: values[i] = act'(values[i]). No
+/// threads.
 void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n);
 
 /// Floats of a strip: they stay in the first-level cache and fit on the stack.

@@ -8,8 +8,8 @@
 namespace learn::cpu {
 
 /// (rows, channels) seen as fewer, wider rows, so that few or oddly many channels still fill
-/// vectors: `fold` rows side by side make one of `width` lanes, and lane v holds channel
-/// v % channels. What does not fill a row is the tail: `tail` lanes of one more row.
+/// vectors: `fold` adjacent rows make one of `width` lanes, and lane v holds channel v % channels.
+/// The rest is the tail: `tail` lanes of one more row.
 struct ChannelFolding {
   static constexpr std::int64_t kLanes = 64;     ///< a few vectors of any instruction set
   static constexpr std::int64_t kGrain = 16384;  ///< elements a thread takes at least

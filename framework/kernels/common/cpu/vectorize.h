@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <utility>
 
-/// How most of the fast CPU kernels use the vector units (convolution and matrix product have
-/// simd/kernels.h): plain loops, which the compiler vectorises, are compiled for several
-/// instruction sets, and the best one the machine has is taken at run time. There are no
-/// intrinsics, no per-ISA source files (whose inline functions the linker would mix up) and no
-/// ifuncs (which thread sanitizers do not survive). In short:
+/// Vectorization of most fast CPU kernels (convolution and matrix product have simd/kernels.h):
+/// plain loops, which the compiler vectorises, are compiled for several instruction sets, and the
+/// best one the machine has is chosen at run time. There are no intrinsics, no per-ISA source files
+/// (whose inline functions the linker would mix up) and no ifuncs (which thread sanitizers do not
+/// survive). In short:
 ///
 ///     threads.parallel_for(n, grain, [=](std::int64_t begin, std::int64_t end) {
 ///       simd::run([=] {

@@ -27,8 +27,8 @@ struct Grid {
   return thread_each(n * 32, threads);
 }
 
-/// Launches `kernel` and reports a bad launch at once, by the kernel's name. An empty grid is no
-/// launch.
+/// Launches `kernel` and reports a failed launch immediately, with the kernel's name. Does nothing
+/// for an empty grid.
 template <class... Params, class... Args>
 void launch(
     const char* name, void (*kernel)(Params...), const Grid& grid, Stream stream, Args&&... args) {

@@ -10,7 +10,7 @@
 namespace learn::cuda {
 
 /// y[i] (+)= f(i, in[i]...). The first `packs` threads take 16 bytes each, the rest one element
-/// each: the tail behind the packs, or everything where the arrays are not aligned.
+/// each: the tail after the packs, or everything if the arrays are not aligned.
 template <bool accumulate, class F, class Out, class... In>
 __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, const In*... in) {
   constexpr int kCount = device::kPack<Out, In...>;
@@ -36,7 +36,7 @@ __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, cons
   y[i] = device::store<Out>(value);
 }
 
-/// A thread for each of the `packs` among n elements, and for each element behind them.
+/// One thread for each of the `packs` in n elements, and for each element after them.
 template <int count>
 [[nodiscard]] Grid elementwise_grid(std::int64_t n, std::int64_t packs) {
   return thread_each(packs + (n - packs * count), device::kElementwiseThreads);

@@ -1,4 +1,4 @@
-// Rows of any width to and from rows of multiples of 16 bytes with zeros behind: reads and writes
+// Rows of any width to and from rows of multiples of 16 bytes with trailing zeros: reads and writes
 // each element once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"

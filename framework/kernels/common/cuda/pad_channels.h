@@ -8,7 +8,7 @@
 /// enqueue only.
 namespace learn::cuda {
 
-/// padded (rows,width) = x (rows,columns) with zeros behind each row. `padded` is 16-byte aligned
+/// padded (rows,width) = x (rows,columns) with zeros after each row. `padded` is 16-byte aligned
 /// and so are its rows. f16, bf16.
 template <class T>
 void pad_channels(Stream stream,

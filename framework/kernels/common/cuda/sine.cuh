@@ -24,11 +24,12 @@ __device__ inline std::uint32_t word_of_two_over_pi(int k) {
                   : 0xFE5163ABU;
 }
 
-/// Of any finite |x| >= 1: only the bits of 2/pi count that make a fraction of x, or its last two
-/// whole bits (Payne and Hanek, 1983).
+/// Reduces any finite |x| >= 1 with only those bits of 2/pi that affect the fraction of the
+/// quotient or its last two integer bits (Payne and Hanek, 1983).
 __device__ inline Angle reduce_by_bits(float x) {
   const std::uint32_t bits = __float_as_uint(x);
-  // |x| = m * 2^(at - 30): 2/pi is moved by `at` bits, so that x / (2 pi) begins at its point.
+  // |x| = m * 2^(at - 30): 2/pi is moved by `at` bits, so that x / (2 pi) starts at its binary
+  // point.
   const std::uint32_t m = (bits & 0x007FFFFFU) | 0x00800000U;
   const int at = static_cast<int>(bits >> 23U & 0xFFU) - 150 + 30;
   const int k = at / 32;

@@ -30,7 +30,7 @@ StagedInput::StagedInput(
         copy_.data(), from, bytes_of(dtype, shape), cudaMemcpyDeviceToDevice, stream));
     return;
   }
-  // Rows that are as long as wanted are one long row, with the rows of zeros as its end.
+  // Rows of the requested width are copied as one long row, with the rows of zeros at its end.
   const bool one = shape.columns == shape.width;
   visit_floating(dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 2)  // nothing else is padded

@@ -6,16 +6,16 @@
 
 #include <cstdint>
 
-/// Operands as the libraries' fast algorithms want them: 16-byte aligned, rows too.
+/// Operands in the form that the libraries' fast algorithms need: 16-byte aligned, rows too.
 namespace learn::cuda {
 
-/// A matrix of `rows` rows whose `columns` elements the library sees as `width` elements, zeros
-/// behind them. `all_rows` may be more than `rows`: rows of zeros at the end.
+/// A matrix of `rows` rows whose `columns` elements the library reads as `width` elements, with
+/// trailing zeros. `all_rows` may be more than `rows`: rows of zeros at the end.
 struct StagedShape {
   std::int64_t rows, columns, width, all_rows;
 };
 
-/// An operand that is read: itself if it is as wanted, or else a copy in scratch memory.
+/// An operand that is read: itself if it has that form, otherwise a copy in scratch memory.
 class StagedInput {
  public:
   StagedInput(

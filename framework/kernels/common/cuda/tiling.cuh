@@ -84,7 +84,7 @@ inline constexpr std::int64_t kBusyBlocks = 132;
 }
 
 /// Calls `f.operator()<n>()` with the channels that one thread treats at once: `count` if every row
-/// begins where a pack may (all widths are multiples, all pointers aligned), else 1.
+/// is aligned for packs (all widths are multiples, all pointers aligned), otherwise 1.
 template <int count, class F, class... T>
 void with_pack(std::initializer_list<std::int64_t> widths, F&& f, const T*... arrays) {
   const bool whole =

@@ -17,7 +17,7 @@ class BorderedInput {
   BorderedInput(Arena& workspace, const ConvGeometry& g, const float* x);
 
   [[nodiscard]] const float* data() const { return copy_ ? copy_->data() : x_; }
-  /// What the convolution's input is now.
+  /// The convolution's new input.
   [[nodiscard]] std::int64_t height() const { return height_; }
   [[nodiscard]] std::int64_t width() const { return width_; }
   [[nodiscard]] std::int64_t pad_top() const { return pad_top_; }

@@ -11,7 +11,7 @@
 /// Convolutions of any geometry as matrix products over gathered rows, f32.
 namespace learn::cpu {
 
-/// What a convolution on the CPU needs beside its operands.
+/// Resources of a convolution on the CPU in addition to its operands.
 struct ConvResources {
   ThreadPool& threads;
   Arena& workspace;

@@ -204,8 +204,9 @@ void run_task(const WeightGradient& wg,
   }
 }
 
-/// How the work is cut: every group of panels reads all of dy, every chunk of pixels writes a
-/// result of its own. Of the cuts with enough tasks the one with the least memory traffic.
+/// Division of the work: every group of panels reads all of dy, and every chunk of pixels writes a
+/// separate result. Chooses the division with the least memory traffic among those with enough
+/// tasks.
 struct Cut {
   std::int64_t panel_groups, chunks;
 };

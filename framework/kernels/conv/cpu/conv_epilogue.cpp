@@ -6,8 +6,8 @@
 namespace learn::cpu {
 namespace {
 
-/// `residual` begins as far before a row's as `y` before the row; it may be y itself for a
-/// `combine` that ignores it.
+/// `residual` has the same offset from its row as `y`; it may be y itself for a `combine` that
+/// ignores it.
 template <class Combine>
 void apply_rows(const ConvEpilogue& e,
                 const float* residual,

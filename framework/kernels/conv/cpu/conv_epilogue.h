@@ -5,12 +5,12 @@
 
 namespace learn::cpu {
 
-/// What is done to the output of a convolution while it is in the cache: batch normalisation with
+/// Transformation of a convolution's output while it is in the cache: batch normalisation with
 /// running statistics, as `batch_norm_apply` does it, to the bit.
 struct ConvEpilogue {
   const float* scale;         ///< of each output channel
   const float* shift;         ///< of each output channel
-  const float* y;             ///< where the output begins
+  const float* y;             ///< start of the output
   const float* residual;      ///< laid out as the output; null: none
   ActivationKind activation;  ///< piecewise linear
   bool residual_before_activation;

@@ -8,8 +8,8 @@
 namespace learn::cpu {
 
 /// Results along one axis of a convolution that are computed from the same taps of the window:
-/// result i lies at first + i * step, and its tap reads source position i * source_step + offset.
-/// Unlike AxisClass (conv_taps.h) it does not tell apart results whose taps lie in the padding: on
+/// result i is at first + i * step, and its tap reads source position i * source_step + offset.
+/// Unlike AxisClass (conv_taps.h) it does not distinguish results whose taps are in the padding: on
 /// the matrix unit a product with zeros costs less than one more case.
 struct TileAxis {
   struct Tap {
@@ -31,7 +31,7 @@ struct TileAxis {
   }
 };
 
-/// Of the forward pass: tap t of output i reads input i * stride - pad + t.
+/// Results of the forward pass: tap t of output i reads input i * stride - pad + t.
 [[nodiscard]] inline std::vector<TileAxis> forward_axis(
     std::int64_t out, std::int64_t in, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   TileAxis axis{out, 0, 1, stride, in, {}};
@@ -39,8 +39,8 @@ struct TileAxis {
   return {axis};
 }
 
-/// Of the input's gradient: input i got through tap t from output (i + pad - t) / stride where that
-/// is whole. So inputs fall into `stride` classes.
+/// Results of the input's gradient: input i receives through tap t from output (i + pad - t) /
+/// stride if that is an integer. Inputs therefore form `stride` classes.
 [[nodiscard]] inline std::vector<TileAxis> backward_axis(
     std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   std::vector<TileAxis> classes;

@@ -18,7 +18,7 @@ Bf16Bits* panel_of(Bf16Bits* panels, const TilePart& part, std::int64_t panel) {
   return panels + part.panels_at + panel * part.depth * kTilePanel;
 }
 
-/// What a task gathers of the summed dimension at once.
+/// Part of the summed dimension that a task gathers at once.
 std::vector<TilePiece> pieces_of(const TileConv& conv,
                                  const TileTask& t,
                                  std::int64_t begin,
@@ -89,7 +89,7 @@ struct TaskProduct {
     product.accumulate = true;
   }
 
-  /// Sums begin with the bias, or with zero where there is nothing to add.
+  /// Sums start with the bias, or with zero if there is nothing to add.
   void begin_with_bias() {
     const std::int64_t first = task.first_panel * kTilePanel;
     for (std::int64_t i = 0; i < product.rows; ++i)

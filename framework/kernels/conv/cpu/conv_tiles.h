@@ -3,8 +3,8 @@
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
 /// Convolutions of bf16 on the matrix unit: gathered rows of bf16, sums in f32, one rounding at the
-/// end. The same bits for any number of threads. For machines that have one:
-/// `ConvResources::tiles`.
+/// end. The bits do not depend on the number of threads. Available if `ConvResources::tiles` is
+/// set.
 namespace learn::cpu {
 
 /// Whether there is enough to multiply: groups of few channels would fill the tiles with zeros.

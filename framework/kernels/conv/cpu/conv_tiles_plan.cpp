@@ -10,7 +10,7 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-// What a task reads and its sums take about half a megabyte each of the second-level cache, while
+// The input of a task and its sums take about half a megabyte each of the second-level cache, while
 // weights stream past them.
 constexpr std::int64_t kGatheredRows = 256;
 constexpr std::int64_t kGatheredColumns = 512;

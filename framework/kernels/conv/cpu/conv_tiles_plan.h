@@ -21,7 +21,7 @@ struct TilePart {
   const TileAxis& rows;
   const TileAxis& columns;
   std::int64_t depth;              ///< taps x channels in whole tiles
-  std::int64_t panels_at;          ///< where its packed weights begin, in elements
+  std::int64_t panels_at;          ///< start of its packed weights, in elements
   std::optional<TileStrip> strip;  ///< else rows are gathered tap by tap
 
   [[nodiscard]] std::int64_t taps() const {

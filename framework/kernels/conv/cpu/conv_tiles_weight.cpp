@@ -47,8 +47,8 @@ struct WeightGradient {
   /// Columns that one product yields: a tap of a strip, else a panel.
   [[nodiscard]] std::int64_t part_width() const { return strip ? g.group_c() : kTilePanel; }
   [[nodiscard]] std::int64_t parts() const { return ceil_div(width(), part_width()); }
-  /// The sums of a group lie as (part, k, column of the part): rows of the whole width would each
-  /// be on a page of their own.
+  /// The sums of a group are stored as (part, k, column of the part): rows of the whole width would
+  /// each be on a separate page.
   [[nodiscard]] std::int64_t sum_rows() const { return round_up(g.group_k(), kTile); }
   [[nodiscard]] std::int64_t part_sums() const { return sum_rows() * part_width(); }
   [[nodiscard]] std::int64_t sums() const { return parts() * part_sums(); }
@@ -56,7 +56,7 @@ struct WeightGradient {
   [[nodiscard]] std::int64_t strip_rows(const ResultRange& b) const {
     return (b.end - b.begin) / g.q;
   }
-  /// Of the summed dimension, in whole tiles.
+  /// Length of the summed dimension, in whole tiles.
   [[nodiscard]] std::int64_t depth(const ResultRange& b) const {
     const std::int64_t pixels = strip ? strip_rows(b) * strip->width : b.end - b.begin;
     return round_up(pixels, kTileDepth);

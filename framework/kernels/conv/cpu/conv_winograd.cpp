@@ -21,7 +21,7 @@ constexpr std::int64_t kPixels = kWinogradInput * kWinogradInput;
 constexpr std::int64_t kTaps = 9;
 constexpr std::int64_t kDepth = 256;   // of a product at once: a panel fills half of 64 kB
 constexpr std::int64_t kTileRows = 6;  // of the widest matrix kernel
-/// Keeps rows, and the 36 matrices, from beginning at the same line of the first-level cache.
+/// Prevents rows, and the 36 matrices, from starting at the same line of the first-level cache.
 constexpr std::int64_t kPad = 16;
 
 /// The forward pass, or the gradient of the input, which is a forward pass with the window turned
@@ -201,8 +201,8 @@ void run_staged(const ConvResources& on,
 }
 
 void run_pass(const ConvResources& on, const Pass& p, const WeightMatrices& u) {
-  // Transformed weights of half a megabyte (64 x 64 channels) stay in the second-level cache beside
-  // a block; those of two still come fast enough from the third.
+  // Transformed weights of half a megabyte (64 x 64 channels) stay in the second-level cache
+  // together with a block; two still load fast enough from the third.
   constexpr std::int64_t kFusedWeights = 128LL * 128;
   constexpr std::int64_t kBlockFloats = 256LL * 1024;
   const FloatWorkspace zeros(on.workspace, p.from.c);

@@ -18,8 +18,8 @@ using simd::WinogradMatrices;
 constexpr std::int64_t kTaps = 9;
 constexpr std::int64_t kPad = 16;
 constexpr std::int64_t kDepth = 256;
-// Channels in times out of a slice of the result: 1.2 MB, which stays in the second-level cache
-// beside a block of operands.
+// Input channels times output channels of a slice of the result: 1.2 MB, which stays in the
+// second-level cache together with a block of operands.
 constexpr std::int64_t kSliceResult = 64LL * 128;
 // Up to here transforming the input once per slice costs less than writing it all to memory.
 constexpr std::int64_t kSlicedResult = 128LL * 256;
@@ -119,7 +119,7 @@ void transform_result(
   });
 }
 
-/// Where slice `i` of `slices` begins: the transforms want multiples of 16 channels.
+/// Start of slice `i` of `slices`: the transforms need multiples of 16 channels.
 std::int64_t channel_border(const WeightPass& p, std::int64_t i, std::int64_t slices) {
   return p.dy.c / 16 * i / slices * 16;
 }
@@ -133,7 +133,7 @@ WeightPass slice_of(const WeightPass& p, std::int64_t first, std::int64_t count)
 }
 
 /// Small results: each task sums a share of the tiles, transformed block by block in its core's
-/// cache, for a slice of the output channels, into a result of its own.
+/// cache, for a slice of the output channels, into a separate result.
 void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, GradMode mode) {
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kWantedTasks = 16;

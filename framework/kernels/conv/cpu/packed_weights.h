@@ -11,7 +11,8 @@ namespace learn::cpu {
 /// this call.
 class PackedWeights {
  public:
-  /// Of `PreparedWeights`: the direct path has the number of groups, which decides how it packs.
+  /// Key of `PreparedWeights`. It contains the number of groups, because the direct path's packing
+  /// depends on it.
   static constexpr std::int64_t kWinogradForm = 0;
 
   template <class Make>

@@ -44,9 +44,9 @@ inline constexpr std::int64_t kStripResults = 544;  ///< 16 rows of 32 pixels an
                                                 const std::optional<TileStrip>& strip,
                                                 std::int64_t gathered);
 
-/// Copies what the results of rows [begin, end) of image `image` read, `channels` of every pixel
-/// from `first_channel` on, to `to` (pixels, channels). What lies beyond the last row stays as it
-/// is.
+/// Copies the pixels that the results of rows [begin, end) of image `image` read, `channels` of
+/// every pixel from `first_channel` on, to `to` (pixels, channels). The memory after the last row
+/// is unchanged.
 void copy_strip(const simd::TileKernels& kernels,
                 const TileStrip& strip,
                 const TileGrid& grid,

@@ -5,8 +5,8 @@
 
 namespace learn::cpu {
 
-/// Images (n,h,w,c) seen as tiles: `rows` x `columns` of them per image, one every four pixels,
-/// the first one beginning `top` and `left` pixels before the image.
+/// Images (n,h,w,c) seen as tiles: `rows` x `columns` of them per image, one every four pixels, the
+/// first one starting `top` and `left` pixels before the image.
 struct TiledImages {
   std::int64_t n, h, w, c;
   std::int64_t rows, columns;

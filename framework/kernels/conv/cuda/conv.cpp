@@ -49,7 +49,7 @@ struct Convolutions::Impl {
   explicit Impl(const CudaOptions& options)
       : plans(cudnn::DeviceDescription(handle.raw()), options) {}
 
-  /// `result_bytes` is the size of the operand that the pass writes, the address behind `result`.
+  /// `result_bytes` is the size of the operand that the pass writes to `result`.
   void run(const Exec& exec,
            const cudnn::ConvProblem& problem,
            const cudnn::ConvOperands& operands,

@@ -12,16 +12,15 @@
 
 namespace learn::cuda {
 
-/// Images with `channels` elements a pixel: as many as the geometry says, or zeros behind them.
+/// Images with `channels` elements per pixel: as many as in the geometry, or more, which are zeros.
 struct ConvInput {
   const void* data;
   std::int64_t channels;
 };
 
-/// Convolution by cuDNN: f32, f16, bf16, summed in f32. Device pointers; enqueues
-/// only, but for the first call of each shape, which chooses a plan. One object belongs to one
-/// context, whose device must be current; cuDNN is loaded at the first call. Throws DeviceError
-/// with cuDNN's text.
+/// Convolution by cuDNN: f32, f16, bf16, summed in f32. Device pointers; only enqueues, except the
+/// first call of each shape, which chooses a plan. One object belongs to one context, whose device
+/// must be current; cuDNN is loaded at the first call. Throws DeviceError with cuDNN's text.
 class Convolutions {
  public:
   Convolutions();

@@ -7,12 +7,12 @@
 
 namespace learn::cuda::cudnn {
 
-/// By what number cuDNN knows each tensor of a convolution. x, w, y stand for their gradients where
-/// the pass reads or writes those.
+/// cuDNN's identifier of each tensor of a convolution. x, w and y are the gradients if the pass
+/// reads or writes those.
 enum TensorId : std::int64_t { kX = 1, kW = 2, kY = 3, kBias = 4, kSum = 5 };
 
 /// A problem as an operation graph: one convolution in f32 arithmetic, and for a bias an addition
-/// behind it. Tensors are NHWC and KRSC and begin at multiples of 16 bytes.
+/// after it. Tensors are NHWC and KRSC and aligned to 16 bytes.
 class ConvGraph {
  public:
   /// Throws DeviceError for sizes cuDNN refuses.

@@ -21,7 +21,7 @@ struct ConvOperands {
   const void* bias = nullptr;
 };
 
-/// What computes a plan, by cuDNN's own notes.
+/// Properties of a plan's kernel, from cuDNN's notes.
 struct Engine {
   std::int64_t index = 0;  ///< cuDNN's number of it, among those for this kind of operation
   bool tensor_cores = false;

@@ -104,7 +104,7 @@ void ConvPlans::store(const std::string& key, const ConvPlan& plan) const {
   const std::filesystem::path file = file_of(options_.plan_cache, key);
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  // Written beside and renamed: another process sees all of it or nothing.
+  // Written to a temporary file and renamed, so that another process reads all of it or nothing.
   std::filesystem::path part = file;
   part += fmt::format(".{}", getpid());
   std::ofstream(part, std::ios::binary) << key << '\n' << plan.json();

@@ -24,8 +24,8 @@ class ConvPlans {
   /// Throws DeviceError if cuDNN has no plan. `race` chooses among the best plans for a problem
   /// that is not known yet; if it is empty, cuDNN's first one is taken.
   const ConvPlan& plan(const ConvProblem& problem, const PlanRace& race);
-  /// The next best plan in the place of the one that `plan` gave last, which could not be run; null
-  /// if there is none left. `keep` writes it to disk once it could.
+  /// Returns the next best plan instead of the last one of `plan`, which could not be run; null if
+  /// none is left. `keep` writes it to disk after a successful run.
   const ConvPlan* next(const ConvProblem& problem);
   /// Writes the plan of a problem to the place of the one that `plan` took for it.
   void keep(const ConvProblem& problem, const PlanRace& race) const;

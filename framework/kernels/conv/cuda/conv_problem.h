@@ -40,9 +40,10 @@ struct ConvProblemHash {
   [[nodiscard]] std::size_t operator()(const ConvProblem& problem) const noexcept;
 };
 
-/// The same convolution with as many channels as cuDNN's fast engines want. Halves are multiplied
-/// by tensor cores in rows of 16 bytes, so both channel counts are raised to multiples of 8; the
-/// new channels are zeros and change nothing. f32 and grouped convolutions stay as they are.
+/// Returns the convolution with as many channels as cuDNN's fast engines need. Halves are
+/// multiplied by tensor cores in rows of 16 bytes, so both channel counts are raised to multiples
+/// of 8; the new channels are zeros and change nothing. f32 and grouped convolutions stay as they
+/// are.
 [[nodiscard]] ConvGeometry padded_geometry(const ConvGeometry& geometry, DType dtype);
 
 }  // namespace learn::cuda::cudnn

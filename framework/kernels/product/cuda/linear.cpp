@@ -16,7 +16,8 @@ namespace {
 using cublas::Epilogue;
 using cublas::MatmulProblem;
 
-/// Tensor cores want rows of 16 bytes: the 10 classes of a head in f16 become 16, zeros behind.
+/// Tensor cores need rows of 16 bytes: the 10 classes of a head in f16 become 16, with trailing
+/// zeros.
 std::int64_t padded(std::int64_t features, DType dtype) {
   return is_half(dtype) ? padded_half_channels(features) : features;
 }
@@ -34,8 +35,8 @@ struct StagedShapes {
         bias{1, g.k, k, 1} {}
 };
 
-/// Whether the library takes all products in one call: none is padded, and each matrix begins at 16
-/// bytes.
+/// Whether the library takes all products in one call: none is padded, and each matrix is aligned
+/// to 16 bytes.
 bool in_one_call(const LinearGeometry& g, DType dtype) {
   const auto aligned = [&](std::int64_t elements) {
     return elements * static_cast<std::int64_t>(size_of(dtype)) % 16 == 0;

@@ -94,7 +94,7 @@ std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept
 
 namespace {
 
-/// More are hardly worth trying.
+/// More are not worth trying.
 constexpr std::size_t kMaxAlgorithms = 8;
 
 }  // namespace
@@ -130,7 +130,7 @@ struct Matmuls::Plan {
     make_layout(d, p, p.m, p.n, p.ldd);
   }
 
-  /// The algorithm of that rank; not possible if there is none.
+  /// Returns the algorithm of that rank; not `possible` if it does not exist.
   void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {
     possible = false;
     if (rank >= kMaxAlgorithms) return;

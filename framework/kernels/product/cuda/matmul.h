@@ -12,7 +12,7 @@
 
 namespace learn::cuda::cublas {
 
-/// What is done beside the product, in the same kernel.
+/// Additional work in the kernel of the product.
 enum class Epilogue : std::uint8_t {
   none,
   bias,           ///< bias[i] is added to row i of d
@@ -20,8 +20,8 @@ enum class Epilogue : std::uint8_t {
 };
 
 /// d (m,n) (+)= op(a) (m,k) * op(b) (k,n), in cuBLAS's order: column after column, columns `ld`
-/// elements apart. One dtype for all; summed in f32. `count` of each lie one behind the other,
-/// where there is no epilogue.
+/// elements apart. One dtype for all; summed in f32. Without an epilogue, `count` of each may be
+/// stored one after the other.
 struct MatmulProblem {
   std::int64_t count = 1;
   std::int64_t m = 0, n = 0, k = 0;

@@ -15,27 +15,27 @@ inline constexpr std::int64_t kPanel = 32;
 
 /// A stretch of the summed dimension that is contiguous in both operands. Offsets in floats.
 struct Run {
-  std::int64_t a;      ///< where it begins in each row of the left operand (or as its first row)
-  std::int64_t b;      ///< where it begins in each panel of the right operand
+  std::int64_t a;      ///< start in each row of the left operand (or in its first row)
+  std::int64_t b;      ///< start in each panel of the right operand
   std::int64_t depth;  ///< how many products
 };
 
 /// c (+)= a * b for a block that the caller has made to fit the cache.
 struct GemmBlock {
   const float* a;
-  std::int64_t a_stride;  ///< floats between rows of `a` as it lies in memory
+  std::int64_t a_stride;  ///< floats between rows of `a` in memory
   const float* b;
   std::int64_t b_stride;  ///< floats between panels
   const Run* runs;
   std::int64_t run_count;
-  float* const* c;        ///< row i of the result begins at c[i] + c_offset
+  float* const* c;        ///< row i of the result starts at c[i] + c_offset
   std::int64_t c_offset;  ///< floats
   std::int64_t rows;
   std::int64_t columns;
   bool accumulate;  ///< false: c is overwritten, true: added to
 };
 
-/// A stretch of floats copied from beside a source row into a gathered row.
+/// A run of floats copied from next to a source row into a gathered row.
 struct Copy {
   std::int64_t from, to, length;
 };
@@ -105,7 +105,7 @@ struct Kernels {
                                    bool accumulate);
 };
 
-/// What every machine of the architecture runs.
+/// Kernels for every machine of the architecture.
 [[nodiscard]] const Kernels& generic_kernels();
 #if defined(__x86_64__)
 [[nodiscard]] const Kernels& avx2_kernels();

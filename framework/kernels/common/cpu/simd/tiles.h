@@ -3,9 +3,9 @@
 
 /// Products of bf16 matrices, summed in f32: on the matrix unit that Intel calls AMX, at sixteen
 /// times the rate of f32 in vectors, or by the dot products of pairs that AVX-512 BF16 has, at
-/// twice the rate. What a product of two bf16 rounds to in f32 is exact; sums are rounded to
-/// nearest, and subnormal numbers (below 1.2e-38) count as zero. Like kernels.h, whose rules about
-/// includes hold here too.
+/// twice the rate. A product of two bf16 is exact in f32; sums are rounded to nearest, and
+/// subnormal numbers (below 1.2e-38) count as zero. Like kernels.h, whose rules about includes hold
+/// here too.
 namespace learn::cpu::simd {
 
 /// A bf16 as it is stored.
@@ -20,7 +20,7 @@ inline constexpr std::int64_t kTilePanel = 32;
 
 /// A stretch of the summed dimension that is contiguous in both operands.
 struct TileRun {
-  std::int64_t a;      ///< where it begins in each row of the left operand, in elements
+  std::int64_t a;      ///< start in each row of the left operand, in elements
   std::int64_t b;      ///< at which row of each panel, an even one
   std::int64_t depth;  ///< a multiple of kTileDepth
 };
@@ -67,8 +67,7 @@ struct TileKernels {
                     Bf16Bits* to,
                     std::int64_t to_stride);
 
-  /// The same from a matrix that lies transposed: row j of `from` holds the `rows` elements of
-  /// column j.
+  /// Does the same for a transposed matrix: row j of `from` holds the `rows` elements of column j.
   void (*pair_columns)(const Bf16Bits* from,
                        std::int64_t from_stride,
                        std::int64_t rows,
@@ -91,7 +90,7 @@ struct TileKernels {
 [[nodiscard]] const TileKernels& amx_kernels();
 #endif
 
-/// Those that the machine, its kernel and `isa()` allow, the slowest first; the rest is null.
+/// Kernels that the machine, its kernel and `isa()` allow, the slowest first; the rest is null.
 struct TileKernelList {
   const TileKernels* all[2];
 };

@@ -53,7 +53,7 @@ struct alignas(sizeof(T) * count > 16 ? 16 : sizeof(T) * count) Pack {
   T v[count];
 };
 
-/// Pack number `i` of an array that begins where packs may: see `aligned_for`.
+/// Pack number `i` of an array that is aligned for packs: see `aligned_for`.
 template <int count, class T>
 __device__ inline Pack<T, count> load_pack(const T* array, std::int64_t i) {
   return reinterpret_cast<const Pack<T, count>*>(array)[i];
@@ -63,13 +63,13 @@ __device__ inline void store_pack(T* array, std::int64_t i, const Pack<T, count>
   reinterpret_cast<Pack<T, count>*>(array)[i] = pack;
 }
 
-/// Whether packs of `count` elements may begin at each pointer. Null pointers are not accessed.
+/// Whether each pointer is aligned for packs of `count` elements. Null pointers are not accessed.
 template <int count, class... T>
 [[nodiscard]] bool aligned_for(const T*... arrays) {
   return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Pack<T, count>) == 0) && ...);
 }
 
-/// Packs of `count` among the n elements of each array: none unless all may begin with one.
+/// Number of packs of `count` in the n elements of each array: 0 unless all are aligned.
 template <int count, class... T>
 [[nodiscard]] std::int64_t packs_in(std::int64_t n, const T*... arrays) {
   return aligned_for<count>(arrays...) ? n / count : 0;
