@@ -40,7 +40,7 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 void check_images(const std::string& name, const Shape& input);
 
 /// For registrations: `M`, constructed from `options`, as the model `name` that can be split where
-/// `split` says. It begins with a convolution, and so takes padded channels.
+/// `split` says. It starts with a convolution, so it accepts padded channels.
 template <class M, class Options>
 [[nodiscard]] nn::Model make_convolutional(std::string name,
                                            const Task& task,

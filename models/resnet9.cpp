@@ -8,7 +8,7 @@
 namespace learn::models {
 namespace {
 
-constexpr double kLogitScale = 0.125;  // Page's: keeps the logits small at the beginning
+constexpr double kLogitScale = 0.125;  // Page's: keeps the logits small at the start
 
 const ResNet9Options& checked(const ResNet9Options& o) {
   check<UsageError>(o.width >= 1 && o.channels >= 1 && o.classes >= 1,

@@ -17,7 +17,8 @@ namespace {
 /// zero between two steps.
 constexpr const char* kStash = "stashed_gradients";
 
-/// What took no part in a backward pass has what an earlier one left there: zeros now.
+/// Parameters that took no part in a backward pass still have the values of an earlier one: sets
+/// them to zero.
 void complete_gradients(nn::ParamStore& params) {
   bool any = false;
   for (std::int64_t i = 0; i < params.size(); ++i)
@@ -31,7 +32,7 @@ void complete_gradients(nn::ParamStore& params) {
   }
 }
 
-/// What was not finite there is not finite in the sum either.
+/// A value that was not finite there makes the sum not finite.
 void add_stashed(optim::Optimizer& optimizer) {
   nn::ParamStore& params = optimizer.store();
   const auto stash = params.states().find(kStash);

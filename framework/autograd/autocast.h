@@ -128,7 +128,7 @@ template <std::same_as<Var>... Vars>
   return inputs;
 }
 
-/// The same for any number of inputs; empty if no cast is needed.
+/// Does this for any number of inputs; empty if no cast is needed.
 [[nodiscard]] std::vector<Var> autocast(CastClass cast_class, std::span<const Var> inputs);
 
 /// Autocast to f16 or bf16, or none at all, for the operations that are recorded while it lives.

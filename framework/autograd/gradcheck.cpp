@@ -24,9 +24,9 @@ double drawn(std::uint64_t seed, std::uint64_t stream, std::int64_t i) {
   const Random4 r = random4(seed, RandomPurpose::test, stream, static_cast<std::uint64_t>(i));
   return static_cast<double>(uniform01(r.v[0]));
 }
-/// What an element of the output counts in the sum whose gradients are compared.
+/// Weight of an element of the output in the sum whose gradients are compared.
 double weight_of(std::uint64_t seed, std::int64_t i) { return 2 * drawn(seed, 1000, i) - 1; }
-/// What a gradient holds that is added to.
+/// Initial value of a gradient that is added to.
 double start_of(std::int64_t i) { return 2 * drawn(1, 1001, i) - 1; }
 
 /// The weighted sum, by plain loops.
@@ -81,7 +81,7 @@ class Checker {
     return inputs_[i].checked && inputs_[i].dtype == DType::f64;
   }
 
-  /// The weighted sum of the output, and the gradients if they are wanted.
+  /// Returns the weighted sum of the output, and the gradients if requested.
   double compute(Backward backward, std::vector<Tensor>& grads) {
     Tape tape(ctx_, {.mode = options_.mode, .grad = backward != Backward::none, .batch = 3});
     std::deque<ParamSlot> slots(inputs_.size());  // the tape keeps their addresses

@@ -63,7 +63,7 @@ struct TapeOptions {
 /// pass, so no graph is walked or sorted. `reset` keeps capacity, and the arena repeats its
 /// addresses.
 ///
-/// There is no double backward and no automatic fusion (ADR 0001).
+/// It does not support double backward or automatic fusion (ADR 0001).
 class Tape {
  public:
   explicit Tape(Context& ctx, const TapeOptions& options = {});

@@ -74,7 +74,7 @@ void print(std::string_view text) {
 void hold_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-    // Standard output that refuses to be written: a result that nobody gets is an error.
+    // A failure to write to standard output, which is an error, because the result is lost.
     const int opened = ::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
     if (opened != -1 && opened != fd) {
       ::dup2(opened, fd);

@@ -29,7 +29,7 @@ void detail::note_raised(SourceLocation at) noexcept {
 
 namespace {
 
-/// What an exception says ends at a NUL, as text in C does: it is made visible.
+/// The text of an exception ends at a NUL, as in C, so a NUL is made visible.
 std::string message(fmt::string_view format, fmt::format_args args) {
   std::string text = fmt::vformat(format, args);
   for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)

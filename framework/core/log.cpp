@@ -41,8 +41,9 @@ spdlog::level::level_enum translate(Level level) {
   return spdlog::level::off;
 }
 
-/// Appends to a regular file, never through a symbolic link, which may lead out of the folder. What
-/// cannot be written is dropped: no training ends because its log is on a full disk.
+/// Appends to a regular file, never through a symbolic link, which may lead out of the folder.
+/// Messages that cannot be written are dropped, so that a training does not end because the disk of
+/// its log is full.
 class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit FileSink(const std::string& path)
@@ -90,7 +91,7 @@ class TerminalSink final : public spdlog::sinks::stderr_color_sink_mt {
   }
 };
 
-/// What was logged before there was a file: of reading the data, for the most part.
+/// Messages from before the file exists, mostly about reading the data.
 using EarlySink = spdlog::sinks::ringbuffer_sink_mt;
 constexpr std::size_t kEarlyMessages = 1000;
 

@@ -22,7 +22,7 @@ struct CodePoint {
 /// and tab, marks that change the writing direction, and bytes that are not UTF-8 become "\x1b"
 /// etc. Names of files and classes come from anywhere.
 [[nodiscard]] std::string printable(std::string_view text);
-/// The same for one line: newlines and tabs are escaped, too. For a value in a message.
+/// Escapes newlines and tabs, too, for a value in a one-line message.
 [[nodiscard]] std::string printable_line(std::string_view text);
 /// The text in UTF-8: bytes that are not become "\xff" and the like, as `printable` shows them, and
 /// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be

@@ -17,7 +17,7 @@ RegularFile::RegularFile(std::filesystem::path path)
 
 RegularFile::RegularFile(std::filesystem::path path, std::string called)
     : path_(std::move(path)), called_(std::move(called)) {
-  // Without O_NONBLOCK, opening a FIFO waits until somebody writes to it.
+  // Without O_NONBLOCK, opening a FIFO waits until a process writes to it.
   fd_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd_ < 0) fail<IoError>("cannot open {}: {}", called_, std::strerror(errno));
   struct stat info {};

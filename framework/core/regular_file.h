@@ -13,7 +13,7 @@ class RegularFile {
  public:
   /// Follows links. Throws IoError.
   explicit RegularFile(std::filesystem::path path);
-  /// The same for callers who name the file themselves: errors call it `called`, for example "it".
+  /// For callers that name the file themselves: errors call it `called`, for example "it".
   RegularFile(std::filesystem::path path, std::string called);
   ~RegularFile();
   RegularFile(const RegularFile&) = delete;

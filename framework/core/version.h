@@ -1,8 +1,8 @@
 #pragma once
 
 /// The version of the headers that a program is compiled with. Until 1.0 a new MINOR may change
-/// names and meanings, so that programs are to be looked through and compiled again; a new PATCH
-/// changes neither, and its shared library takes the place of the one before. `find_package(learn
+/// names and meanings, so programs must be checked and compiled again; a new PATCH changes neither,
+/// and its shared library replaces the previous one. `find_package(learn
 /// 0.1)` accepts 0.1.x alone. Files are a promise of their own: what a version wrote, later ones
 /// read.
 #define LEARN_VERSION_MAJOR 0

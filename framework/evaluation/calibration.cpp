@@ -12,7 +12,7 @@
 namespace learn {
 namespace {
 
-/// The bin of (0, 1] that a probability lies in.
+/// Returns the bin of (0, 1] that contains a probability.
 std::size_t bin_of(double probability, std::size_t bins) {
   const double place = std::ceil(probability * static_cast<double>(bins)) - 1;
   return std::min(bins - 1, static_cast<std::size_t>(std::max(0.0, place)));

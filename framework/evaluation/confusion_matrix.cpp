@@ -134,7 +134,7 @@ ConfusionMatrix::Sums ConfusionMatrix::sums() const {
     out.guesses += guesses * guesses;
     undecided -= predicted(c);
   }
-  // Those that were taken for none are one more class of predictions.
+  // Samples without a predicted class are an additional class of predictions.
   out.guesses += static_cast<double>(undecided) * static_cast<double>(undecided);
   out.all = static_cast<double>(samples_);
   return out;

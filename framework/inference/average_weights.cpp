@@ -58,7 +58,7 @@ void check_same_model(const SafetensorsFile& file, const SafetensorsFile& first)
   }
 }
 
-/// What the last file says of its experiment, and not of itself.
+/// The last file's metadata of its experiment, without those of the file itself.
 Metadata metadata_of(const SafetensorsFile& file, std::span<const std::filesystem::path> files) {
   Metadata metadata;
   for (const auto& [key, value] : file.metadata())

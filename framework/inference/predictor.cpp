@@ -66,7 +66,7 @@ struct Predictor::State {
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> said) const;
   [[nodiscard]] Tensor normalised(std::span<const float> features);
-  /// Of normalised samples.
+  /// Predicts normalized samples.
   void predict(Tensor x, std::vector<Prediction>& out);
 };
 

@@ -76,9 +76,9 @@ class Predictor {
   /// Predicts many images. The other images change a prediction at most by rounding.
   [[nodiscard]] std::vector<Prediction> operator()(std::span<const data::Image> images);
 
-  /// Predicts samples of features, one after the other, as in the data; it normalises them. Throws
-  /// UsageError for a model of images, a number of values that is no multiple of the features, and
-  /// with `PredictorOptions::mirrored`.
+  /// Predicts samples of features, stored one after the other, not normalized yet. Throws
+  /// UsageError for a model of images, a number of values that is not a multiple of the features,
+  /// and with `PredictorOptions::mirrored`.
   [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
 
   /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on

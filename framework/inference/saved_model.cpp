@@ -37,7 +37,7 @@ std::vector<Number> numbers_of(const std::string& text) {
   return numbers;
 }
 
-/// Of so many channels.
+/// Requires this number of channels.
 data::Normalization normalization_of(const SafetensorsFile& file, std::int64_t channels) {
   constexpr const char* kKey = "learn.normalization";
   const std::string text = saved_value(file, kKey);

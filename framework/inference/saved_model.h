@@ -29,8 +29,8 @@ struct SavedModel {
   /// them.
   void require(TargetKind targets, std::string_view who) const;
 
-  /// The model, without memory. Throws CheckpointError that names the file, UsageError if there is
-  /// none, for a model that cannot be made.
+  /// Returns the model, without memory. If it cannot be created, throws CheckpointError that names
+  /// the file, or UsageError without a file.
   [[nodiscard]] nn::Model make() const;
 };
 

@@ -9,16 +9,16 @@
 
 namespace learn {
 
-/// A file that grows. What was appended is on the disk when `append` returns, so that a killed
-/// program leaves all of it.
+/// A file that grows. Appended text is on the disk when `append` returns, so that a killed program
+/// leaves all of it.
 class AppendFile {
  public:
   enum class Open : std::uint8_t {
     empty,   ///< what is there is gone
-    keep,    ///< behind what is there
-    create,  ///< there must be none
+    keep,    ///< after existing content
+    create,  ///< the file must not exist
   };
-  /// Creates the file if there is none. Follows links, and writes to devices and FIFOs, as
+  /// Creates the file if it does not exist. Follows links, and writes to devices and FIFOs, as
   /// `open_output` says; `create` does neither. Throws IoError.
   AppendFile(std::filesystem::path path, Open how, FileSystem& files = disk());
   ~AppendFile();

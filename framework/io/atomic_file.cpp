@@ -40,7 +40,7 @@ void warn_of_no_links(const fs::path& target, const fs::path& previous, int erro
       previous.filename().string());
 }
 
-/// What the numbers of a failure are, where the error is one of space.
+/// Sizes to report if the error is a lack of space.
 std::string about_space(int error, std::uint64_t needed, std::optional<std::uint64_t> free) {
   if (error == EFBIG) {
     struct rlimit limit {};

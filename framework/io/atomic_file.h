@@ -12,8 +12,8 @@
 namespace learn {
 
 /// Writes a file so that, whatever happens, readers find the old content or the new one, whole: to
-/// a temporary file next to it, then fsync, rename, fsync of the directory. Replaces nothing but
-/// files: a link stays and the file it names is replaced; a device, a FIFO or a descriptor such as
+/// a temporary file next to it, then fsync, rename, fsync of the directory. Replaces only files: a
+/// link stays and the file it names is replaced; a device, a FIFO or a descriptor such as
 /// /dev/stdout is written to directly; anything else is refused (see OutputPlace).
 class AtomicFile {
  public:
@@ -52,7 +52,7 @@ class AtomicFile {
   int fd_ = -1;
 };
 
-/// The name of a temporary file beside `target`, different in each process.
+/// Returns the name of a temporary file next to `target`, different in each process.
 [[nodiscard]] std::filesystem::path temporary_beside(const std::filesystem::path& target);
 
 /// `AtomicFile` for a text that is at hand. Throws IoError.

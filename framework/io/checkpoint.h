@@ -32,16 +32,16 @@ void save_state(const std::filesystem::path& path,
 Metadata load_state(const std::filesystem::path& path, VisitState visit);
 
 class SafetensorsFile;
-/// The same for what `visit` asks for alone: what else the file holds is left there.
+/// Reads only the state that `visit` visits, and ignores the rest of the file.
 void load_part_of_state(const SafetensorsFile& file, VisitState visit);
 
 /// Writes the masters and buffers of a model as PyTorch would name and lay them out: convolution
-/// weights (K,R,S,C) as OIHW, all in f32, and a `num_batches_tracked` of 0 beside each running
+/// weights (K,R,S,C) as OIHW, all in f32, and a `num_batches_tracked` of 0 next to each running
 /// variance, so that `load_state_dict(load_file(path))` of the same model in PyTorch just works.
 /// (Not so for a linear layer that flattens more than one pixel: PyTorch flattens channels first.)
 void save_weights(const std::filesystem::path& path, nn::ParamStore& store, Metadata metadata = {});
 
-/// What did not match between a file and a model: "fc.weight (2,512), here (10,512)".
+/// A mismatch of a file and a model: "fc.weight (2,512), here (10,512)".
 struct WeightsReport {
   std::vector<std::string> missing;     ///< in the model, not in the file
   std::vector<std::string> unexpected;  ///< in the file, not in the model
@@ -69,9 +69,9 @@ enum class WeightsMatch : std::uint8_t {
 WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
                            WeightsMatch match = WeightsMatch::strict);
-/// The same for a model whose outputs have the names `classes` (or labels, or values). If the file
-/// names its own, rows of the last layer are taken by name, whatever their order and number; rows
-/// of new classes keep their values, which in `strict` mode is an error. See
+/// Reads weights into a model whose outputs have the names `classes` (or labels, or values). If the
+/// file names its own, rows of the last layer are taken by name, whatever their order and number;
+/// rows of new classes keep their values, which in `strict` mode is an error. See
 /// `WeightsReport::classes`.
 WeightsReport load_weights(const std::filesystem::path& path,
                            const nn::Model& model,

@@ -12,7 +12,7 @@ inline constexpr std::string_view kClassesKey = "learn.classes";
 
 /// How the outputs of a model relate to those of the model that a file's weights are of.
 struct ClassMatch {
-  /// Names of the file's outputs, in its order. Empty: it has none.
+  /// Names of the file's outputs, in its order; empty if it has none.
   std::vector<std::string> theirs;
   /// Names of the model's outputs. Empty: weights are taken in the file's order, unchecked.
   std::vector<std::string> ours;

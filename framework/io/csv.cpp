@@ -20,8 +20,8 @@ std::string quoted(const std::string& text) {
   return in_quotes(text);
 }
 
-/// A spreadsheet takes a text that begins with one of these for a formula, and an apostrophe before
-/// it as a sign that it is none; so a text that begins with an apostrophe gets one, too.
+/// A spreadsheet evaluates a text that starts with one of these as a formula, unless an apostrophe
+/// precedes it. A text that starts with an apostrophe therefore gets another one.
 bool needs_apostrophe(std::string_view text) {
   constexpr std::string_view kFirst = "=+-@\t\r'";
   if (text.empty() || kFirst.find(text.front()) == std::string_view::npos) return false;
@@ -72,7 +72,7 @@ class Parser {
   [[nodiscard]] char separator() const { return separator_; }
 
  private:
-  /// A line "sep=;" is read whatever separator was given: it is no row.
+  /// A line "sep=;" is recognized with any separator, and is not a row.
   void choose_separator() {
     const std::string_view rest = text_.substr(at_);
     const std::string_view line = rest.substr(0, rest.find_first_of("\r\n"));

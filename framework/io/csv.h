@@ -19,8 +19,8 @@ using Cell = std::variant<std::monostate, double, float, std::string>;
 [[nodiscard]] std::string csv_line(const std::vector<Cell>& cells);
 
 /// Writes comma-separated values, RFC 4180 quoting, and an apostrophe before a text that a
-/// spreadsheet would take for a formula, which `parse_csv` takes away again. A row of one empty
-/// cell is `""`, which is no empty line. Each row is on the disk when `row` returns, so that a
+/// spreadsheet would evaluate as a formula, which `parse_csv` removes. A row of one empty cell is
+/// `""`, because it is not an empty line. Each row is on the disk when `row` returns, so that a
 /// killed run leaves whole rows.
 class CsvWriter {
  public:
@@ -41,7 +41,7 @@ class CsvWriter {
 struct CsvTable {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  ///< each as wide as the header
-  std::vector<std::size_t> lines;              ///< which a row begins at, counted from 1
+  std::vector<std::size_t> lines;              ///< line where a row starts, counted from 1
   std::size_t header_line = 1;                 ///< the same of the header
 
   /// Column by name, or nothing.
@@ -49,16 +49,16 @@ struct CsvTable {
 };
 
 /// What `CsvWriter` writes: quotes as in RFC 4180, lines that end in LF, CR LF or CR, a UTF-8 mark
-/// at the start. Empty lines are passed over. `name`: of the file, for messages. Throws DataError
-/// with the line for a quote without end and a row of another width than the header, and for a text
+/// at the start. Empty lines are skipped. `name`: of the file, for messages. Throws DataError with
+/// the line for a quote without end and a row of another width than the header, and for a text
 /// without any row.
 [[nodiscard]] CsvTable parse_csv(std::string_view text,
                                  const std::string& name,
                                  char separator = ',');
 
-/// What people and spreadsheets write: as `parse_csv`, and a first line "sep=;" is not a row but
-/// names the separator, blanks before a quoted cell are dropped, and rows whose cells are all blank
-/// are passed over. `separator` '\0': what the line "sep=" says, else the one of comma, semicolon
+/// Reads tables of people and spreadsheets: as `parse_csv`, and a first line "sep=;" is not a row
+/// but names the separator, blanks before a quoted cell are dropped, and rows whose cells are all
+/// blank are skipped. `separator` '\0': what the line "sep=" says, else the one of comma, semicolon
 /// and tab that the first row holds most often.
 [[nodiscard]] CsvTable parse_spreadsheet(std::string_view text,
                                          const std::string& name,

@@ -65,7 +65,7 @@ std::optional<std::uint64_t> FileSystem::free_space(const std::filesystem::path&
 }
 
 bool FileSystem::sees_all_locks(const std::filesystem::path& folder) {
-  // Of statfs(2) and the file systems' own sources: NFS, SMB (three kinds), AFS, Ceph, Lustre,
+  // From statfs(2) and the sources of the file systems: NFS, SMB (three kinds), AFS, Ceph, Lustre,
   // GPFS, BeeGFS. NFS, for one, grants the lock of a folder without asking the server.
   constexpr std::array<std::uint32_t, 9> kShared{0x6969,
                                                  0x517B,

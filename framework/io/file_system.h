@@ -9,9 +9,9 @@
 
 namespace learn {
 
-/// The few calls by which this library puts files and folders in place, so that tests can stand in
-/// for a disk that fails or loses power. Each does what POSIX says of the call it is named after,
-/// returns -1 and sets `errno` on failure, and is not repeated here after EINTR.
+/// The few calls by which this library creates files and folders, so that tests can simulate a disk
+/// that fails or loses power. Each behaves like the POSIX call of its name, returns -1 and sets
+/// `errno` on failure, and is not repeated here after EINTR.
 class FileSystem {
  public:
   FileSystem() = default;
@@ -42,7 +42,7 @@ class FileSystem {
 
 /// Makes a folder, durably. False if something of that name is there. Throws IoError.
 bool make_folder(const std::filesystem::path& path, FileSystem& files = disk());
-/// The same for a folder and all above it; what is there stays. Throws IoError.
+/// Creates a folder and its parents durably; existing ones stay. Throws IoError.
 void make_folders(const std::filesystem::path& path, FileSystem& files = disk());
 
 }  // namespace learn

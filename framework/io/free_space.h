@@ -17,8 +17,7 @@ namespace learn {
 [[nodiscard]] std::uint64_t state_size(FunctionRef<void(StateVisitor&)> visit);
 
 /// Warns, with numbers, if a run that saves checkpoints of `checkpoint` bytes in `folder` will
-/// probably fill the disk: a save needs the old one, the one before it and some room beside the
-/// new.
+/// probably fill the disk: a save needs room for the new checkpoint next to the last two.
 void warn_if_space_is_short(const std::filesystem::path& folder,
                             std::uint64_t checkpoint,
                             FileSystem& files = disk());

@@ -19,11 +19,11 @@ using JsonObject = std::vector<std::pair<std::string, JsonValue>>;
 /// same value.
 [[nodiscard]] std::string json_line(const JsonObject& object);
 
-/// Writes one JSON object per line (jsonlines.org). What was written is on the disk when `lines`
+/// Writes one JSON object per line (jsonlines.org). Written lines are on the disk when `lines`
 /// returns.
 class JsonLinesWriter {
  public:
-  /// Creates the file, or goes on behind what is there. Throws IoError.
+  /// Creates the file, or appends to it. Throws IoError.
   explicit JsonLinesWriter(const std::filesystem::path& path);
 
   /// Throws IoError if they cannot be written.

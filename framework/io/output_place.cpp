@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As many as Linux follows.
+/// Linux's limit.
 constexpr int kMaxLinks = 40;
 
 /// N for "/dev/fd/N" and whatever else is a link in this process's folder of descriptors.
@@ -38,7 +38,7 @@ struct Found {
   std::optional<int> descriptor{};
 };
 
-/// `target` with its links followed, and what stands there.
+/// `target` with its links followed, and the kind of file there.
 Found find_output(const fs::path& target) {
   if (!target.has_filename())
     fail<IoError>("cannot write '{}': give the name of a file", target.string());

@@ -42,7 +42,7 @@ std::optional<std::string> stem_of(const std::string& name, std::string_view end
   return name.substr(0, name.size() - ending.size());
 }
 
-/// What counts in PyTorch and has no place in a model here.
+/// PyTorch's counters, which a model here does not have.
 bool is_counter(std::string_view name) {
   return name.ends_with("num_batches_tracked") || name == "n_averaged";
 }
@@ -133,7 +133,7 @@ class Reader {
     return weight && places_.contains(*weight + std::string(kDirections));
   }
 
-  /// "module." if all names begin so; counters, which are integers, may not.
+  /// "module." if all names start with it; counters, which are integers, are exempt.
   [[nodiscard]] static std::string common_prefix(const NamedEntries& names) {
     std::string prefix;
     for (const auto& [name, entry] : names) {
@@ -296,7 +296,7 @@ class Reader {
     const std::size_t columns =
         static_cast<std::size_t>(host.elements()) / std::max<std::size_t>(1, rows);
     const bool by_class = by_rows(source);
-    // A direction of length 0 is none: that of the initial values stays, with a length of 0.
+    // A direction of length 0 is undefined: the initial one stays, with a length of 0.
     const bool directions =
         source.origin == Origin::as_it_is && source.entry->name != source.name &&
         source.name.ends_with(kDirections) && find(source.name) == entries_.end();

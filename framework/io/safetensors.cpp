@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;  // the limit of the format's own reader
 
-/// The header's length as the file begins with it: little endian, whatever the machine.
+/// Length of the header, at the start of the file: little endian on every machine.
 std::array<std::byte, 8> encode(std::uint64_t value) {
   std::array<std::byte, 8> bytes{};
   for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(value >> (8 * i));
@@ -41,7 +41,7 @@ const std::string& blank_hash() {
   return zeros;
 }
 
-/// Where the digits of the hash begin in a header, or npos. Inside a text the quotes would be
+/// Position of the digits of the hash in a header, or npos. Inside a text the quotes would be
 /// escaped, so this can only be the key and its value.
 std::size_t hash_place(std::string_view header) {
   const std::string start = fmt::format("\"{}\":\"", kHash);
@@ -80,7 +80,7 @@ void write_safetensors(const std::filesystem::path& path,
   metadata[std::string(kFormat)] = kFormatVersion;
   metadata[std::string(kHash)] = blank_hash();
   std::string header = detail::write_safetensors_header(entries, metadata);
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // data begin on a multiple of 8 bytes
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // data start at a multiple of 8 bytes
 
   Digest hash(Digest::Kind::sha256);
   hash.update(encode(header.size()));

@@ -46,7 +46,7 @@ inline constexpr std::string_view kFormat = "learn.format";
 inline constexpr std::string_view kFormatVersion = "2";
 inline constexpr std::string_view kPayloadHash = "learn.payload_sha256";
 
-/// What the header says of one tensor. `begin` and `end` count from the first byte of data.
+/// A tensor's entry in the header. `begin` and `end` count from the first byte of data.
 struct TensorEntry {
   std::string name;
   DType dtype = DType::f32;
@@ -55,7 +55,7 @@ struct TensorEntry {
   std::uint64_t end = 0;
 };
 
-/// A file opened for reading. The constructor checks everything before it allocates much: sizes,
+/// A file open for reading. The constructor checks everything before it allocates much: sizes,
 /// UTF-8, JSON of exactly the specified form (no duplicate key, no deeper nesting, no trailing
 /// bytes), known dtypes, products without overflow, data that tiles the file without hole or
 /// overlap, and the hash: files of `learn` must have one, others need not. What is wrong is a

@@ -25,7 +25,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 7> kNames{{{"F32", DTyp
                                                                     {"I32", DType::i32},
                                                                     {"U8", DType::u8}}};
 
-/// What a stranger wrote, fit for a terminal: no control characters, not endless.
+/// Returns untrusted text in a form for the terminal: without control characters, and of limited
+/// length.
 std::string printable(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';

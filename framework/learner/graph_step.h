@@ -22,10 +22,10 @@ struct GraphStepCounts {
 };
 
 /// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch
-/// whose x and y lie where an earlier one's did, with the same shapes and dtypes, is a replay. The
-/// first `warm_up` batches of each such kind run eagerly, so that memory, plans and handles are
-/// there; the next is captured. All of them work in an arena of their own, so that nobody else has
-/// their addresses in between.
+/// whose x and y have the addresses, shapes and dtypes of an earlier one is a replay. The first
+/// `warm_up` batches of each such kind run eagerly, so that memory, plans and handles are there;
+/// the next is captured. All of them work in an arena of their own, so that nobody else has their
+/// addresses in between.
 ///
 /// What changes from step to step lies in device memory: hyper-parameters, the control block and
 /// the batch's number, which are sent before each replay. Handlers of the events inside the body

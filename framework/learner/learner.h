@@ -54,7 +54,7 @@ using optim::schedules::SgdrShape;
 /// The second part of `Learner::fine_tune`, and how long the first one lasts. fastai's defaults.
 struct FineTuneOptions {
   std::int64_t freeze_epochs = 1;
-  double lr_mult = 100;  ///< the last layer group's rate divided by the first one's
+  double lr_mult = 100;  ///< the last layer group's rate divided by the first group's
   double pct_start = 0.3;
   double div = 5;
 };
@@ -119,9 +119,10 @@ class Learner {
   /// first. The next fit is a new one, even after `resume`. Throws DataError for sources that say
   /// different shapes of a sample, and changes nothing then; std::logic_error from a handler.
   void set_data(BatchSources data);
-  /// The trained model, for another learner: `std::move(learn).take_model()`. The optimizer's state
-  /// of it is dropped. What this learner recorded can still be read (results, progress, options,
-  /// callbacks); whatever needs the model is a std::logic_error. std::logic_error from a handler.
+  /// Moves the trained model out, for another learner: `std::move(learn).take_model()`. The
+  /// optimizer's state is dropped. Records of this learner can still be read (results, progress,
+  /// options, callbacks); everything that needs the model throws std::logic_error, as does a call
+  /// from a handler.
   [[nodiscard]] Model take_model() &&;
 
   /// For callbacks made by the registry.
@@ -168,8 +169,8 @@ class Learner {
                  double base_lr = 2e-3,
                  const FineTuneOptions& options = {},
                  const FitCallbacks& callbacks = {});
-  /// Tries learning rates from small to large, one for each update, in a Sandbox: the learner is
-  /// what it was afterwards, to the bit, after an error or an interrupt too. See lr_find.h.
+  /// Tries learning rates from small to large, one for each update, in a Sandbox: afterwards the
+  /// learner is unchanged to the bit, even after an error or an interrupt. See lr_find.h.
   ///
   /// The rate of the last layer group is swept; the others keep their ratio of `options().lr` to
   /// it. Momentum and weight decay stay what the optimizer has. There is no validation, and what
@@ -240,8 +241,8 @@ class Learner {
   /// backward_end, before anyone unscaled them. Otherwise throws std::logic_error that names the
   /// callback that runs and the one that unscales.
   [[nodiscard]] nn::ParamStore& scaled_grads();
-  /// f32 master gradients (`flat_grad`, `master_grad`), unscaled. Only at step_begin. Throws
-  /// likewise.
+  /// f32 master gradients (`flat_grad`, `master_grad`), unscaled. Only at step_begin; throws
+  /// otherwise.
   [[nodiscard]] nn::ParamStore& grads();
   /// The callback that had set a seed says that `flat_grad` no longer holds it. From backward_end.
   void grads_unscaled();
@@ -372,7 +373,7 @@ class Learner {
   void evaluate(BatchSource& source, FunctionRef<void()> each_batch, FunctionRef<void()> at_end);
   void evaluate_batch(FunctionRef<void()> each_batch);
 
-  // What is prepared, counted and given back around it (bookkeeping.cpp).
+  // Preparation, counting and cleanup around it (bookkeeping.cpp).
   [[nodiscard]] bool begin_train_pass();
   void end_train_pass();
   [[nodiscard]] bool next_batch(BatchSource& source);
@@ -417,7 +418,7 @@ class Learner {
   std::unique_ptr<StepRunner> runner_;
   std::int64_t step_changes_ = 0;  // of options that only their owners know
   LearnerState state_;
-  // Of the running call.
+  // State of the running call.
   ScopeStack scopes_;
   BatchRun batch_;
   // Set a seed that gradients of this update are still scaled by; batches share it that are held.

@@ -17,17 +17,17 @@
 namespace learn {
 
 /// Means over the samples of the last training and validation pass, of the batches that were not
-/// cancelled; NaN if there were none.
+/// cancelled; NaN without any.
 struct PassResults {
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   double valid_loss = std::numeric_limits<double>::quiet_NaN();
   std::int64_t valid_samples = 0;  ///< that `valid_loss` is the mean over
   /// Updates of the training pass that the device did not make, because a gradient was not finite.
-  /// As many losses that are not finite either are left out of `train_loss`.
+  /// Equally many losses that are not finite are left out of `train_loss`.
   std::int64_t skipped_steps = 0;
-  /// Of the last validation pass: those of the learner, then what callbacks have added.
+  /// Metrics of the last validation pass: the learner's, then those of callbacks.
   std::vector<std::pair<std::string, double>> metrics;
-  /// Of the last training pass, "train_" before their names; none unless
+  /// Metrics of the last training pass, "train_" before their names; none unless
   /// `LearnerOptions::train_metrics`.
   std::vector<std::pair<std::string, double>> train_metrics;
 };
@@ -39,12 +39,13 @@ struct LearnerState {
   struct NextFit {
     /// The training source has a place inside an epoch that was loaded with a checkpoint.
     bool place_loaded = false;
-    /// Of all parameter groups, as loaded, if the fit continues the saved one; empty: it is a new
-    /// one.
+    /// Hyper-parameters of all parameter groups, as loaded, if the fit continues the saved one;
+    /// empty for a new fit.
     std::vector<GroupHypers> hypers;
   };
 
-  /// The same settings at the same place, without a pass under way and with a new fit next.
+  /// Returns a copy with these settings and position, without a pass in progress, for which the
+  /// next fit is new.
   [[nodiscard]] LearnerState without_fit() const;
 
   BatchSources data;
@@ -53,7 +54,7 @@ struct LearnerState {
   LossMeter losses;        ///< of the training pass, which may be part of a saved fit
   LossMeter valid_losses;  ///< of the other passes
   std::optional<MetricPasses> train_metrics;  ///< of the training pass, if they are measured
-  std::vector<GroupHypers> fit_hypers;        ///< when the fit began, before any schedule
+  std::vector<GroupHypers> fit_hypers;        ///< at the start of the fit, before any schedule
   NextFit next;
   /// Names in the ParamStore, of callbacks that are there for one fit.
   std::vector<std::string> fit_states;

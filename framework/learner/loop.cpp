@@ -1,5 +1,5 @@
-// The loop, as event.h has it in words. What is prepared, counted and given back around it stands
-// in bookkeeping.cpp, how events and scopes work in events.cpp.
+// The loop, as described in event.h. Preparation, counting and cleanup around it are in
+// bookkeeping.cpp, events and scopes in events.cpp.
 #include "framework/learner/learner.h"
 
 #include <stdexcept>

@@ -15,8 +15,8 @@ namespace learn {
 class Callback;
 class Learner;
 
-/// What becomes of a training batch. Until its update is made a later one replaces an earlier one
-/// in this order: deferred, skipped, cancelled.
+/// Outcome of a training batch. Until its update is made, a later value replaces an earlier one in
+/// this order: deferred, skipped, cancelled.
 ///
 /// The device looks for gradients that are not finite and leaves out the update, without asking the
 /// host: `PassResults::skipped_steps` and `StepControl::skipped` count these, and
@@ -29,8 +29,8 @@ enum class Outcome : std::uint8_t {
   cancelled,  ///< its scope, or one around it, ended before the update: nothing stays, not its loss
 };
 
-/// A batch on its way through the loop, made anew for each: what it holds, what was computed from
-/// it, and what became of it. Handlers replace members through `Learner::set_x` and its like.
+/// State of the current batch, created for each batch: its content, the values computed from it,
+/// and its outcome. Handlers replace members through `Learner::set_x` and its like.
 struct BatchRun : Batch {
   Var pred;       ///< undefined until loss_begin
   Var loss;       ///< as recorded, never scaled; undefined until backward_begin
@@ -79,8 +79,8 @@ class ScopeStack {
   std::optional<std::size_t> cancelled_;
 };
 
-/// How the body of a training batch is run, from the forward pass to step_end: the place where a
-/// captured graph of that body can stand in for it.
+/// Runs the body of a training batch, from the forward pass to step_end. A captured graph can
+/// replace it.
 class StepRunner {
  public:
   virtual ~StepRunner() = default;

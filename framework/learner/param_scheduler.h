@@ -13,7 +13,7 @@
 
 namespace learn {
 
-/// What a schedule can drive.
+/// Hyper-parameters that a schedule can set.
 enum class Hyper : std::uint8_t { lr, momentum, weight_decay, dampening, beta2, eps };
 [[nodiscard]] std::string_view name_of(Hyper hyper) noexcept;
 [[nodiscard]] float value_of(const GroupHypers& hypers, Hyper hyper) noexcept;
@@ -28,7 +28,8 @@ enum class Clock : std::uint8_t { batch, step };
 struct ScheduledHyper {
   Hyper hyper = Hyper::lr;
   std::vector<optim::Schedule> schedules;
-  /// Layer groups whose optimizer has 0 there when the fit begins keep it: it does without.
+  /// Layer groups whose value is 0 at the start of the fit keep it, because their optimizer does
+  /// not use it.
   bool where_used = false;
 };
 

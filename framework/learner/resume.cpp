@@ -74,7 +74,7 @@ void Learner::visit_precision(StateVisitor& visitor) {
             describe_crossing(name, saved, own));
 }
 
-/// Beside the plan: what the running fit began with, and what it has of the epoch that it is in.
+/// In addition to the plan: initial values of the running fit, and its values of the current epoch.
 void Learner::visit_fit(StateVisitor& visitor) {
   visitor.visit("train_loss", state_.results.train_loss);
   visitor.visit("skipped_steps", state_.results.skipped_steps, {});
@@ -128,15 +128,15 @@ void Learner::resume() {
   state_.next.hypers = optimizer_->all_hypers();
 }
 
-/// A schedule restores at the end what it found at train_begin: that is what was there before it.
-/// What it had made of it by the time of saving is returned, for after train_begin.
+/// A schedule restores at the end the values of train_begin, so those from before it are set here.
+/// Returns the values at the time of saving, to be set after train_begin.
 std::vector<GroupHypers> Learner::begin_fit(std::int64_t epochs) {
   params().commit_buffers();
   sync_step_clock();
   const LearnerState::NextFit next = std::exchange(state_.next, {});
   const std::vector<GroupHypers>& asked = optimizer_->all_hypers();
   if (next.hypers.empty()) {
-    // A new fit begins with a whole epoch: this uses up the place in the middle of one.
+    // A new fit starts with a whole epoch, so this resets a position in the middle of one.
     if (next.place_loaded) train_source().begin(state_.progress.epoch_clock);
     state_.fit_hypers = asked;
     state_.progress.begin_fit(epochs, train_source().batches());

@@ -99,7 +99,7 @@ Metric for_classes(std::string name, Pass pass) {
   return metric;
 }
 
-/// What a confusion matrix says of one class, or on the mean of all.
+/// Value of a confusion matrix for one class, or the mean over all.
 Metric of_classes(const char* name, OfClass measure, std::optional<int> of_class) {
   if (!of_class)
     return for_classes(

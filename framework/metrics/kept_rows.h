@@ -8,8 +8,8 @@
 
 namespace learn {
 
-/// Rows of a pass, one per sample, kept on the device until they are asked for, so that no batch
-/// waits for the host. Memory grows by doubling: at most twice what the rows take.
+/// Rows of a pass, one per sample, kept on the device until they are read, so that no batch waits
+/// for the host. Memory grows by doubling: at most twice what the rows take.
 class KeptRows {
  public:
   explicit KeptRows(DType dtype) : dtype_(dtype) {}

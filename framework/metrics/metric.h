@@ -128,12 +128,11 @@ namespace metrics {
 /// where it is used with fewer than `k` classes.
 [[nodiscard]] Metric top_k(int k);
 
-/// Of one class ("recall_3"), or the mean over the classes ("recall"), of which those count that
-/// were seen or predicted. As scikit-learn's recall_score and its like with average="macro" and
-/// zero_division=0: a ratio of nothing to nothing is 0. A pass without samples is NaN, of these and
-/// the metrics below. No batch waits for the device, where 20 bytes are kept of each sample until
-/// the end of the pass. Throw UsageError for a negative class, and where they are used without that
-/// class.
+/// Value of one class ("recall_3"), or the mean over the classes that occur or are predicted
+/// ("recall"). Equals scikit-learn's recall_score etc. with average="macro" and zero_division=0: a
+/// ratio of nothing to nothing is 0. A pass without samples gives NaN, for these and the metrics
+/// below. No batch waits for the device, where 20 bytes are kept of each sample until the end of
+/// the pass. Throw UsageError for a negative class, and where they are used without that class.
 [[nodiscard]] Metric recall(std::optional<int> of_class = {});
 [[nodiscard]] Metric precision(std::optional<int> of_class = {});
 [[nodiscard]] Metric f1(std::optional<int> of_class = {});

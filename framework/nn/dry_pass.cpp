@@ -14,7 +14,7 @@
 namespace learn::nn {
 namespace {
 
-/// What each value of a forward pass was made of.
+/// Origin of each value of a forward pass.
 class Origins final : public ForwardObserver {
  public:
   explicit Origins(ParamStore& store) {

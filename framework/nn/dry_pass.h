@@ -33,8 +33,8 @@ DryOutput dry_pass(Module& model,
                                                       ParamStore& store,
                                                       const Shape& input);
 
-/// The path of a BatchNorm that cannot train on a batch of one sample, because that has one value
-/// in each channel; nothing if there is none. In the mode train_unfrozen frozen ones are left out.
+/// The path of a BatchNorm that cannot train on a batch of one sample, because it has one value per
+/// channel; empty if all can train. In the mode train_unfrozen, frozen ones are ignored.
 [[nodiscard]] std::optional<std::string> norm_of_single_values(
     Module& model,
     ParamStore& store,

@@ -32,13 +32,13 @@ Loss elementwise(const char* name, const Expr& f) {
 
 Expr huber_of(const Expr& difference, double delta) {
   const Expr distance = abs(difference);
-  // Of NaN the curve, which passes it on.
+  // For NaN the curve, which passes it on.
   return select(delta < distance, delta * (distance - 0.5 * delta), 0.5 * difference * difference);
 }
 
 const char* const kWeighted = "weighted_cross_entropy";
 
-/// What each class is to be for each sample: (N,classes).
+/// Target of each class for each sample: (N,classes).
 Tensor class_shares(const Var& logits, const Tensor& target) {
   if (target.dtype() != DType::i64) {
     check_target(kWeighted, logits, target);
@@ -93,7 +93,7 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
     const double classes = static_cast<double>(pred.shape()[1]);
     const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
       const Expr counts = w * ((1 - smoothing) * share + smoothing / classes);
-      // A class that is not wanted costs nothing, however impossible it is.
+      // A class of weight 0 costs nothing, even if its probability is 0.
       return select(counts == 0, 0, -log_p * counts);
     };
     const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));

@@ -161,10 +161,10 @@ class ParamStore {
   [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
 
   /// The precision of the model: f32, f16 or bf16. Gradients are undefined afterwards. BatchNorm
-  /// parameters stay f32. A half model has f32 masters unless `masters` says that it has none: then
-  /// weights, gradients and the optimizer's state become halves themselves, BatchNorm's too (the
-  /// running statistics do not), and going back to f32 does not bring back what was rounded away.
-  /// Throws DTypeError for another dtype, or if the masters are f64.
+  /// parameters stay f32. A half model has f32 masters, unless `masters` says that it has none:
+  /// then weights, gradients and the optimizer's state become halves themselves, BatchNorm's too
+  /// (the running statistics do not), and going back to f32 does not bring back what was rounded
+  /// away. Throws DTypeError for another dtype, or if the masters are f64.
   void set_working_dtype(DType dtype, Masters masters = Masters::f32);
   [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
   /// f32; without masters f16 or bf16; f64 for gradient checks.
@@ -177,9 +177,9 @@ class ParamStore {
   /// UsageError for a name that no module has.
   void keep_f32(const std::vector<std::string>& names);
   [[nodiscard]] const std::deque<ModulePlace>& modules() const noexcept { return modules_; }
-  /// Casts the masters to the half copies again: to be called after masters were written by others
-  /// than an optimizer. A Learner does it at the begin of each pass over data, so that its handlers
-  /// need it only after writing inside of a pass. Does nothing where the model is f32.
+  /// Casts the masters to the half copies again. Call it after anything other than an optimizer
+  /// wrote to masters. A Learner does so at the start of each pass over data, so its handlers need
+  /// it only after writing within a pass. Does nothing if the model is f32.
   void refresh_working();
 
   // Access.
@@ -260,7 +260,7 @@ class ParamStore {
 
   /// Drops all gradients: the next backward pass overwrites them.
   void begin_gradients();
-  /// The same for half gradients, which have been accumulated elsewhere.
+  /// Does this for half gradients that were accumulated elsewhere.
   void drop_half_gradients();
 
   /// Masters ("params.<name>"), buffers ("buffers.<name>") and states ("<state>.<name>"), each

@@ -11,7 +11,7 @@
 #include <numeric>
 #include <utility>
 
-/// Where everything lies in the flat buffers, and how it gets there.
+/// Layout of the flat buffers, and the moves between layouts.
 namespace learn::nn {
 namespace {
 

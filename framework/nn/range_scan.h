@@ -49,7 +49,7 @@ struct RangeScan {
   /// Parameters of which at least `share` of the values become zero, the largest share first.
   [[nodiscard]] std::vector<ParamRange> vanishing(double share) const;
   /// One line: "as f16: 2 of 3712 values overflow (the largest is 70000), 0.10 % become zero, 1.20
-  /// % are subnormal, 0 are NaN or infinite already". Of the parameters that would be cast.
+  /// % are subnormal, 0 are NaN or infinite already". Covers the parameters that would be cast.
   [[nodiscard]] std::string verdict() const;
 };
 

@@ -19,8 +19,8 @@ class Scope {
     return scope;
   }
   [[nodiscard]] Scope operator/(int child) const { return *this / std::to_string(child); }
-  /// The same place for modules that, with their children, compute in f32 even in a half model or
-  /// under autocast (mmcv's force_fp32): `head_((scope / "head").in_f32(), 512, 10)`.
+  /// Returns this scope for modules that compute in f32, with their children, even in a half model
+  /// or under autocast (mmcv's force_fp32): `head_((scope / "head").in_f32(), 512, 10)`.
   [[nodiscard]] Scope in_f32() const {
     Scope scope = *this;
     scope.in_f32_ = true;

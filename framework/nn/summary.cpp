@@ -38,8 +38,9 @@ class CallLog final : public ForwardObserver {
   std::set<std::string> paths;
 };
 
-/// Parameters by the module they belong to: the one they are named after, or else a module without
-/// children that the name begins with. What the forward pass did not reach is under no path of it.
+/// Parameters by the module they belong to: the one they are named after, or a module without
+/// children whose path starts the name. Parameters that the forward pass did not reach are not
+/// under any path of it.
 struct Owners {
   std::map<std::string, std::vector<std::int64_t>> of_path;
   std::vector<std::int64_t> unused;

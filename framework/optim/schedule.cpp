@@ -40,14 +40,14 @@ Schedule combine(const std::vector<double>& pcts, const std::vector<Schedule>& p
   for (const double pct : pcts)
     if (!(pct >= 0)) fail<UsageError>("combined schedule: a share of {} is negative", pct);
   const double sum = std::accumulate(pcts.begin(), pcts.end(), 0.0);
-  // Shares such as 1/3 add up to 1 but for rounding.
+  // Shares such as 1/3 add up to 1 except for rounding.
   if (std::abs(sum - 1) > 1e-6)
     fail<UsageError>("combined schedule: the shares add up to {}, not to 1", sum);
   return [pcts, parts](double t) {
-    // Where shares add up to a little more than they should, as three fifths do, a part must not
-    // begin a batch late. No training has so many batches that two lie so close.
+    // Shares such as three fifths add up to slightly more than 1, but a part must not start a batch
+    // late. Two batches of a real training are never that close.
     constexpr double kRounding = 1e-12;
-    // The last part that has begun; one of no length is passed over.
+    // The last part that has started; parts of length 0 are skipped.
     double begin = 0;
     std::size_t at = 0;
     double at_begin = 0;

@@ -44,8 +44,8 @@ struct OneCycleShape {
   double mom_min = 0.85;
   bool linear_rise = false;  ///< the rise is a line and not a cosine
 
-  /// The same with the rise rounded down to whole steps, int(steps * pct_start): dev_nb and fastai
-  /// 1 count so, fastai 2 does not.
+  /// Rounds the rise down to whole steps, int(steps * pct_start): dev_nb and fastai 1 count so,
+  /// fastai 2 does not.
   [[nodiscard]] OneCycleShape snapped(std::int64_t steps) const;
 };
 

@@ -9,8 +9,8 @@ namespace learn {
 /// Held as long as a process works in a folder; gone with the process, however that ends.
 class FolderLock {
  public:
-  /// Throws UsageError if another process of this machine has it. Where the file system knows no
-  /// locks, or the folder cannot be opened, there is none to be had, and none to be broken.
+  /// Throws UsageError if another process of this machine has it. If the file system does not
+  /// support locks, or the folder cannot be opened, no lock is taken.
   explicit FolderLock(const std::filesystem::path& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
@@ -20,7 +20,7 @@ class FolderLock {
   int fd_;
 };
 
-/// What is known of a folder's lock.
+/// State of a folder's lock.
 enum class Held : std::uint8_t {
   no,
   yes,

@@ -15,8 +15,8 @@ struct LastState {
   std::string problem;  ///< why it is not `last.safetensors`, in words; empty if it is
 };
 
-/// In the folder of a run's checkpoints `last.safetensors`, or, where that is missing, damaged or
-/// no state of a training, `last.prev.safetensors`, the state one save before it. Throws
+/// Returns, in the folder of a run's checkpoints, `last.safetensors`, or, if that is missing,
+/// damaged or not the state of a training, `last.prev.safetensors`, the previous one. Throws
 /// CheckpointError if neither is whole.
 [[nodiscard]] LastState find_last_state(const std::filesystem::path& weights);
 

@@ -8,8 +8,7 @@ namespace learn {
 /// warning.
 void point_latest(const std::filesystem::path& root, const std::filesystem::path& run);
 
-/// The run that `root/latest` is a link to, as it stands in the link; empty if there is no such
-/// link.
+/// The run that `root/latest` is a link to, as written in the link; empty without such a link.
 [[nodiscard]] std::filesystem::path latest_run(const std::filesystem::path& root);
 
 }  // namespace learn

@@ -30,9 +30,9 @@ constexpr std::array<std::string_view, 3> kNeeded{"status", "argv", "started"};
 constexpr std::array<std::string_view, 5> kStatuses{
     "running", "finished", "interrupted", "crashed", "diverged"};
 
-/// Reads a record event by event, so that a file that is no record costs no more than its bytes.
-/// Each value has a place, "best.value" or "steps.records[].batch", and the places of a record have
-/// fields; values at other places are passed over.
+/// Reads a record event by event, so that a file that is not a record costs no more memory than its
+/// bytes. Each value has a place, "best.value" or "steps.records[].batch", and the places of a
+/// record have fields; values at other places are ignored.
 class RecordReader final : public nlohmann::json_sax<Json> {
  public:
   RecordReader(RunRecord& record, std::string file)
@@ -108,7 +108,7 @@ class RecordReader final : public nlohmann::json_sax<Json> {
     return store<std::string>(value, fmt::format("the text '{}'", value));
   }
 
-  bool binary(binary_t&) override { return false; }  // JSON has none
+  bool binary(binary_t&) override { return false; }  // JSON does not have it
 
   bool start_object(std::size_t) override {
     const std::string place = begin_value();
@@ -195,14 +195,14 @@ class RecordReader final : public nlohmann::json_sax<Json> {
            place == "steps" || place == "resumes[]" || place == "steps.records[]";
   }
 
-  /// Where the value stands that begins now.
+  /// Place of the value that starts now.
   [[nodiscard]] std::string begin_value() {
     if (levels_.empty()) return {};
     Level& level = levels_.back();
     if (level.list && ++level.entries > kMaxEntries)
       wrong(fmt::format("'{}' has more than {} entries", level.place, kMaxEntries));
     if (level.list) return level.place + "[]";
-    // A name that looks like a place is none.
+    // A name that looks like a place is ignored.
     const bool plain = !level.name.empty() && level.name.find_first_of(".[") == std::string::npos;
     const std::string name = plain ? level.name : fmt::format("'{}'", level.name);
     return level.place.empty() ? name : level.place + "." + name;

@@ -33,7 +33,7 @@ fs::path named(const fs::path& run) {
   return path;
 }
 
-/// Of a folder and the runs inside, those that a process can work in.
+/// Returns those of a folder and the runs inside that a process can work in.
 std::vector<fs::path> runs_in(const fs::path& run) {
   std::vector<fs::path> all{run};
   std::error_code ignored;
@@ -90,7 +90,7 @@ bool says_running(const fs::path& run) {
   try {
     return read_run_record(run).status == "running";
   } catch (const Error&) {
-    return false;  // a damaged run is one that somebody wants to be rid of
+    return false;  // a damaged run may be removed, too
   }
 }
 
@@ -111,8 +111,8 @@ void check_is_unused(const fs::path& run, FileSystem& files) {
   }
 }
 
-/// What `latest` should be when the run that it was is gone, now or since a removal that was cut
-/// short.
+/// What `latest` should be after its run was removed, now or by an earlier removal that was
+/// interrupted.
 void repair_latest(const fs::path& root, const fs::path& removed) {
   const fs::path latest = latest_run(root);
   std::error_code ignored;

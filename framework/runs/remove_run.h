@@ -6,7 +6,8 @@
 
 namespace learn {
 
-/// Throws at once what `remove_run` would throw, as far as that can be told. Changes nothing.
+/// Throws at once what `remove_run` would throw, as far as that is known in advance. Changes
+/// nothing.
 void check_can_remove(const std::filesystem::path& run, FileSystem& files = disk());
 
 /// Removes the folder of a run with all in it, and nothing else: links are removed, not followed.

@@ -51,8 +51,8 @@ bool holds_checkpoints(const fs::path& weights) {
   });
 }
 
-/// Moves the checkpoints of an earlier run and all files beside them into a folder of their own,
-/// the checkpoints first: whatever happens, no other run is taken for theirs.
+/// Moves the checkpoints of an earlier run and all files next to them into a separate folder, the
+/// checkpoints first, so that after a failure they are never taken for those of another run.
 void set_former_run_aside(const fs::path& run) {
   if (!holds_checkpoints(run / "weights")) return;
   int number = 1;

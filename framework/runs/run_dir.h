@@ -9,13 +9,13 @@ namespace learn {
 
 class FolderLock;
 
-/// The folder of one run: everything it leaves behind. While an object of it lives, no other
-/// process can have one of the same folder: UsageError.
+/// The folder of one run, with all of its files. While the object exists, no other process can
+/// create one for the same folder (UsageError).
 class RunDir {
  public:
   /// Makes `root/name`, or `root/name-2`, `root/name-3`, ... if that exists; creating the folder is
   /// the lock, so two processes never share one. With `exist_ok` an existing `root/name` is used
-  /// again; if it holds checkpoints, they and the files beside them are moved into `former-1` in
+  /// again; if it holds checkpoints, they and the files next to them are moved into `former-1` in
   /// it, `former-2`, ..., which is then a run like any other. Also makes `weights/`, removes what
   /// killed processes left half written, and points `root/latest` here, or warns if that cannot be.
   /// Throws UsageError for a name that is no plain file name, IoError if the folder cannot be made.
@@ -23,7 +23,7 @@ class RunDir {
                                      const std::string& name,
                                      bool exist_ok = false);
 
-  /// The folder of a run that is there already. Throws IoError if there is none.
+  /// Opens the folder of an existing run. Throws IoError if it does not exist.
   [[nodiscard]] static RunDir open(const std::filesystem::path& path);
 
   /// Removes what a killed process left half written. Throws UsageError if one is at work there.

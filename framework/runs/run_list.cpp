@@ -70,7 +70,7 @@ RunEntry entry_of(const fs::path& run, FileSystem& files) {
   return entry;
 }
 
-/// A link to a run that has a name of its own beside it.
+/// Whether it is a link to a run in the same folder.
 bool is_second_name(const fs::path& link, const fs::path& root) {
   std::error_code error;
   if (!fs::is_symlink(link, error)) return false;

@@ -10,11 +10,11 @@
 
 namespace learn {
 
-/// A run as it lies on the disk.
+/// A run on disk.
 struct RunEntry {
   std::filesystem::path path;
   std::string name;  ///< of its folder
-  /// What is so now, whatever the record says: running as long as a process has the folder;
+  /// The current status, whatever the record says: running as long as a process has the folder;
   /// finished, interrupted, crashed, diverged; gone if the record says running and no process is
   /// there, as after a kill or a loss of power; unknown if it says running and the file system
   /// knows no locks or is shared with other machines; damaged if it is no record.
@@ -31,17 +31,17 @@ struct RunEntry {
 /// Whether the folder is that of a run: it has a `run.json`, readable or not.
 [[nodiscard]] bool is_run(const std::filesystem::path& folder);
 
-/// Reads what is known about a run. Throws UsageError for what is none.
+/// Reads a run. Throws UsageError for a folder that is not a run.
 [[nodiscard]] RunEntry look_at_run(const std::filesystem::path& run, FileSystem& files = disk());
 
-/// What lies in a folder of runs.
+/// Content of a folder of runs.
 struct RunList {
   std::vector<RunEntry> runs;  ///< by name
   /// Runs whose removal was cut short: all or some of their files.
   std::vector<std::filesystem::path> leftovers;
 };
-/// Hidden folders are no runs, nor are links to runs that are listed anyway, `latest` among them.
-/// Throws IoError if the folder cannot be read.
+/// Hidden folders are ignored, and so are links to runs that are listed anyway, `latest` among
+/// them. Throws IoError if the folder cannot be read.
 [[nodiscard]] RunList list_runs(const std::filesystem::path& root, FileSystem& files = disk());
 
 /// Bytes that a folder takes on the disk with all in it, as `du` counts: links are not followed,

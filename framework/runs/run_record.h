@@ -9,11 +9,11 @@
 
 namespace learn {
 
-/// What is known about a run; `run.json` holds it.
+/// Record of a run; `run.json` holds it.
 struct RunRecord {
   std::string status = "running";  ///< running, finished, interrupted, crashed, diverged
   int exit_code = 0;
-  std::vector<std::string> argv;                ///< of the call that began it
+  std::vector<std::string> argv;                ///< of the call that started it
   std::map<std::string, std::string> versions;  ///< learn, compiler, libraries
   std::map<std::string, std::string> machine;   ///< processor, memory, system, ...
   std::uint64_t seed = 0;
@@ -46,7 +46,7 @@ struct RunRecord {
   };
   std::optional<Best> best;
   std::map<std::string, double> results;  ///< of the last epoch
-  /// What became of the steps.
+  /// Counts of applied and skipped steps.
   struct Steps {
     std::int64_t applied = 0;
     std::int64_t skipped = 0;  ///< as a gradient was not finite
@@ -68,16 +68,16 @@ struct RunRecord {
 [[nodiscard]] std::string run_record_text(const RunRecord& record);
 
 /// Reads `run.json` in the folder of a run back, all of it; a number that is null there is NaN.
-/// What older versions do not write keeps its default, what newer ones write besides is passed
-/// over. Throws IoError if the file cannot be read, DataError with the reason and the place if it
-/// is no record: damaged, a value of another type or out of range, a name that stands twice,
-/// endless.
+/// Values missing in older versions keep their defaults; additional values of newer versions are
+/// ignored. Throws IoError if the file cannot be read, DataError with the reason and the position
+/// if it is not a record: damaged, a value of another type or out of range, a name that stands
+/// twice, endless.
 [[nodiscard]] RunRecord read_run_record(const std::filesystem::path& run);
 /// The same from its text; `file` is for errors.
 [[nodiscard]] RunRecord parse_run_record(std::string_view text, const std::string& file);
 
-/// The record of a run that is to go on, which informs, no more: where it cannot be read, an empty
-/// one with an empty status, and a warning unless there is none.
+/// Returns the record of a run to resume. It is informative only: if it cannot be read, returns an
+/// empty one with an empty status, with a warning unless the file does not exist.
 [[nodiscard]] RunRecord read_past(const std::filesystem::path& run);
 
 }  // namespace learn

@@ -37,7 +37,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-/// The path of that name in the folder of all runs; empty for a path that begins elsewhere.
+/// The path of that name in the folder of all runs; empty for a path outside of it.
 fs::path below(const std::string& name, const std::string& out) {
   const fs::path path(name);
   const bool leads_out =
@@ -50,7 +50,7 @@ fs::path followed(const fs::path& run) {
   return fs::is_symlink(run) ? run.parent_path() / fs::read_symlink(run) : run;
 }
 
-/// The run that a word names; empty if there is none.
+/// Returns the run with that name or path; empty if it does not exist.
 fs::path named_run(const std::string& name, const std::string& out) {
   const fs::path here(name);
   const fs::path there = below(name, out);

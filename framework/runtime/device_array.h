@@ -58,7 +58,7 @@ class DeviceArray {
   }
   /// The first value, on the host. Waits for the device.
   [[nodiscard]] T read(Context& ctx) const { return at(0).read_all(ctx).front(); }
-  /// All of them, likewise.
+  /// All of them.
   [[nodiscard]] std::vector<T> read_all(Context& ctx) const {
     const Tensor host = to_host(ctx, bytes());
     std::vector<T> values(static_cast<std::size_t>(count_));

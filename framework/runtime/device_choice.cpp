@@ -66,7 +66,7 @@ Device choose_device(std::string_view name) {
     const char* const wanted = environment("LEARN_DEVICE");
     if (wanted != nullptr && std::string_view(wanted) != "auto") return choose_device(wanted);
     const AutoDevice found = auto_device();
-    // A machine without a GPU is no surprise; a GPU that is left alone is one.
+    // Only a GPU that is not used is worth a message, not a machine without one.
     const std::string text = "[device] auto selects the CPU: " + found.reason;
     if (found.device.is_cpu() && cuda_status().devices > 0 && first_time(text))
       log::warn("{}", text);

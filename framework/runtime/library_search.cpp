@@ -44,7 +44,7 @@ std::vector<fs::path> prefixes() {
   return found;
 }
 
-/// The folders in `parent` whose names begin so: python3.12 before python3.9.
+/// The folders in `parent` whose names start with it: python3.12 before python3.9.
 std::vector<fs::path> children(const fs::path& parent, std::string_view begins) {
   std::vector<fs::path> found;
   std::error_code error;

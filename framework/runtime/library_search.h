@@ -15,7 +15,7 @@ namespace learn {
 /// version of CUDA.
 [[nodiscard]] std::string pip_package(std::string_view library, int cuda_major);
 
-/// A shared library that stays loaded, or why there is none.
+/// A shared library that stays loaded, or the reason for its absence.
 struct OpenedLibrary {
   void* handle = nullptr;
   std::string obstacle;  ///< where it was looked for, and what to install; empty if it is loaded

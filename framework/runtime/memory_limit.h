@@ -10,14 +10,14 @@ namespace learn {
 /// The bytes that LEARN_MEM_LIMIT allows each context to reserve for its tensors, "200M" or "1.5G"
 /// (powers of 1024); 0 if it is not set or empty: no limit. Throws UsageError for anything else.
 [[nodiscard]] std::size_t memory_limit();
-/// What a text such as "200M" says, in bytes. Throws UsageError unless it is above 0.
+/// Returns the number of bytes of a text such as "200M". Throws UsageError unless it is above 0.
 [[nodiscard]] std::size_t parse_bytes(std::string_view text);
 
 /// Bytes that several arenas may reserve together. Shared with their pages, which may outlive the
 /// context.
 class MemoryBudget;
 [[nodiscard]] std::shared_ptr<MemoryBudget> make_memory_budget(std::size_t bytes);
-/// The same pages, which throw OutOfMemoryError where they would go over the budget.
+/// Wraps pages to throw OutOfMemoryError if they would exceed the budget.
 [[nodiscard]] std::unique_ptr<PageSource> limited(std::unique_ptr<PageSource> pages,
                                                   std::shared_ptr<MemoryBudget> budget);
 

@@ -24,7 +24,7 @@ Uploads::Uploads(Context& ctx, const Tensor& x, const Tensor& y) : ctx_(ctx) {
     slot.y = Tensor(ctx.persistent(), y.shape(), y.dtype());
     if constexpr (kHaveCuda) {
       slot.order = std::make_shared<cuda::UploadSlot>(ctx.cuda());
-      slot.order->release();  // by whoever had the memory before
+      slot.order->release();  // by the previous user of the memory
     }
   }
 }

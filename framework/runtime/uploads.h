@@ -12,13 +12,12 @@ namespace cuda {
 class UploadSlot;
 }
 
-/// Host memory that batches are prepared in. For a CUDA device it is pinned, so that the device
-/// fetches from it by itself; each block is an allocation of its own. Throws OutOfMemoryError when
-/// it is used up.
+/// Host memory for preparing batches. For a CUDA device it is pinned, so that the device can read
+/// it directly; each block is a separate allocation. Throws OutOfMemoryError when it is exhausted.
 [[nodiscard]] std::unique_ptr<Arena> make_upload_arena(Context& ctx, std::string name);
 
-/// Brings batches from host memory to a CUDA device while it computes: batch n travels during the
-/// work of batch n - 1, and nobody waits for it but the device.
+/// Brings batches from host memory to a CUDA device while it computes: batch n is copied during the
+/// work on batch n - 1, and only the device waits for it.
 class Uploads {
  public:
   /// `x` and `y` have shapes and dtypes of the largest batch. Throws DeviceError on a CPU context,
@@ -33,9 +32,9 @@ class Uploads {
   struct Pair {
     Tensor x, y;
   };
-  /// Enqueues the journey of host tensors that are like the largest ones or have fewer rows. What
-  /// the previous call returned may be used by work that is enqueued already, and by no other. The
-  /// addresses repeat: batches of one number have the same in each pass.
+  /// Enqueues the copy of host tensors that have the shape of the largest ones or fewer rows. Only
+  /// work that is enqueued already may use the result of the previous call. The addresses repeat: a
+  /// batch has the same address in each pass.
   [[nodiscard]] Pair bring(const Tensor& x, const Tensor& y, std::int64_t number);
   /// Until the host memory of the last `bring` may be written to. The work of the last two batches
   /// may still be under way.

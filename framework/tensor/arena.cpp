@@ -22,7 +22,7 @@ namespace {
 // at which slabs are few and little is wasted in the last.
 constexpr std::size_t kFirstSlabBytes = std::size_t{2} << 20U;
 constexpr std::size_t kLargeSlabBytes = std::size_t{64} << 20U;
-constexpr std::size_t kGuardBytes = Arena::kAlignment;  // keeps the block behind it aligned
+constexpr std::size_t kGuardBytes = Arena::kAlignment;  // keeps the next block aligned
 constexpr int kGuardByte = 0xA5;
 constexpr int kPoisonByte = 0xFF;
 
@@ -196,7 +196,7 @@ void Storage::read(void* host, std::size_t offset, std::size_t bytes) const {
 
 Storage Arena::allocate(std::size_t asked) {
   Impl& impl = *impl_;
-  // What no memory has would be rounded up to a few bytes.
+  // A size near the limit would overflow to a few bytes when rounded up.
   if (asked > std::numeric_limits<std::size_t>::max() / 2)
     fail<OutOfMemoryError>("arena '{}': cannot reserve {} bytes", impl.name, asked);
   if (impl.options.exact) return impl.separate(impl_, asked);

@@ -15,7 +15,7 @@ class PageSource {
   /// `bytes` of memory aligned to at least `Arena::kAlignment`. Throws OutOfMemoryError.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* slab, std::size_t bytes) noexcept = 0;
-  /// What Storage::read does. The default is for memory that the host can read.
+  /// Implements Storage::read. The default is for memory that the host can read.
   virtual void read(void* host, const void* memory, std::size_t bytes) const;
   [[nodiscard]] virtual Device device() const noexcept = 0;
 };
@@ -30,16 +30,16 @@ struct ArenaOptions {
   bool guard = false;
   /// Fills each new block, and each freed one, with 0xFF bytes: NaN for every floating type.
   bool poison = false;
-  /// Gives each block an allocation of its own and of its exact size, so that whatever watches the
-  /// device's memory sees each access beyond a tensor. Slow, and addresses do not repeat.
+  /// Gives each block a separate allocation of its exact size, so that memory checkers detect each
+  /// access beyond a tensor. Slow, and addresses do not repeat.
   bool exact = false;
 };
 
-/// Hands out blocks of memory best-fit from slabs it keeps. The same sequence of requests yields
-/// the same addresses each time, which is what captured graphs and cached plans need. Thread-safe.
+/// Allocates blocks of memory best-fit from slabs that it keeps. Repeating a sequence of requests
+/// yields the same addresses, which captured graphs and cached plans need. Thread-safe.
 class Arena {
  public:
-  static constexpr std::size_t kAlignment = 256;  ///< cuDNN and full cache lines both want it
+  static constexpr std::size_t kAlignment = 256;  ///< cuDNN and full cache lines both need it
 
   struct Stats {
     std::size_t reserved = 0;  ///< bytes of all slabs

@@ -10,8 +10,8 @@
 
 namespace learn {
 
-/// An uninitialised tensor in host memory of its own, wherever the context's memory is. Throws
-/// OutOfMemoryError, and ShapeError as `bytes_of`.
+/// Returns an uninitialized tensor in separate host memory, wherever the context's memory is.
+/// Throws OutOfMemoryError, and ShapeError as `bytes_of`.
 [[nodiscard]] Tensor host_tensor(const Shape& shape, DType dtype);
 
 /// The values themselves as a tensor, which must not outlive them. Throws ShapeError unless there
@@ -28,7 +28,7 @@ template <class T>
           kDType<T>};
 }
 
-/// A copy of the values in host memory of its own. Throws as `borrowed`.
+/// Returns a copy of the values in separate host memory. Throws as `borrowed`.
 template <class T>
 [[nodiscard]] Tensor host_tensor(const Shape& shape, std::span<const T> values) {
   const Tensor source = borrowed(shape, values);

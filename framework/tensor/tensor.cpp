@@ -10,7 +10,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   for (const std::int64_t extent : shape) {
     check(extent >= 0, "tensor: shape {} has the negative extent {}", shape, extent);
     empty = empty || extent == 0;
-    // Of an empty tensor, too: strides and rows are products of some of its extents.
+    // Also for an empty tensor: strides and rows are products of some of its extents.
     check(extent == 0 || !__builtin_mul_overflow(bytes, extent, &bytes),
           "tensor: shape {} of {} needs more bytes than the address space has",
           shape,

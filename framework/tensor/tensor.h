@@ -23,7 +23,7 @@ class Tensor {
   Tensor() = default;
   /// Uninitialised memory from `arena`. Throws ShapeError as `bytes_of`.
   Tensor(Arena& arena, const Shape& shape, DType dtype);
-  /// A view of the block beginning `offset` bytes into `storage`, which must be large enough.
+  /// A view of the block, starting `offset` bytes into `storage`, which must be large enough.
   /// Throws ShapeError otherwise, and as `bytes_of`.
   Tensor(Storage storage, std::size_t offset, const Shape& shape, DType dtype);
 
@@ -38,9 +38,9 @@ class Tensor {
   }
   /// False for a default-made Tensor.
   [[nodiscard]] bool defined() const noexcept { return !storage_.empty(); }
-  /// Whether another tensor lies in the same block of memory.
+  /// Whether another tensor is in the same block of memory.
   [[nodiscard]] bool shared() const noexcept { return storage_.shared(); }
-  /// True if both are views of one block beginning at the same byte.
+  /// True if both are views of one block that start at the same byte.
   [[nodiscard]] bool same_memory(const Tensor& other) const noexcept {
     return raw() == other.raw();
   }
@@ -89,17 +89,17 @@ class Tensor {
   }
   [[nodiscard]] const std::byte* raw() const noexcept { return storage_.data() + offset_; }
 
-  /// The same memory, which cannot be written through the result or what is made of that: a copy of
-  /// something that others keep up to date. `master` says what to write to instead, in words that
-  /// live as long as the program.
+  /// Returns the same memory, read-only through the result and tensors made of it: for a copy of a
+  /// value that is maintained elsewhere. `master` names the tensor to write to instead, in text
+  /// that lives as long as the program.
   [[nodiscard]] Tensor read_only(const char* master) const {
     Tensor copy = *this;
     copy.master_ = master;
     return copy;
   }
-  /// The same memory under another shape of as many elements. Throws ShapeError.
+  /// Returns a view with another shape of equally many elements. Throws ShapeError.
   [[nodiscard]] Tensor view(const Shape& shape) const;
-  /// Rows [begin, begin + count) of the outermost dimension, same memory. Throws ShapeError.
+  /// Rows [begin, begin + count) of the outermost dimension, as a view. Throws ShapeError.
   [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t count) const;
   /// `count` elements from element `begin` on, as shape (count). Throws ShapeError.
   [[nodiscard]] Tensor range(std::int64_t begin, std::int64_t count) const;

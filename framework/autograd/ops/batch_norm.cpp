@@ -35,14 +35,14 @@ struct BatchNormNode final : Node {
         options(opts) {}
   std::string_view name() const override { return "batch_norm"; }
   void backward(Tape& tape, const Tensor& dy) override {
-    // One kernel writes all gradients, so the destinations are asked for first and filled together.
+    // One kernel writes all gradients, so all destinations are created first and filled together.
     const auto destination = [&](std::size_t i) {
       BatchNormGradient gradient;
       tape.accumulate(input(i), [&](Tensor& tensor, GradMode mode) { gradient = {tensor, mode}; });
       return gradient;
     };
     kernels::BatchNormGradients out{destination(0), destination(1), destination(2), {}};
-    // Behind the activation, the residual's gradient is dy.
+    // If the residual is added after the activation, its gradient is dy.
     if (in.residual.defined() &&
         (options.residual_before_activation || !tape.hand_over(input(3), dy)))
       out.residual = destination(3);

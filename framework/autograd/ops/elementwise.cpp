@@ -84,7 +84,7 @@ struct SumNode final : Node {
   }
 };
 
-/// Of operands whose shapes differ.
+/// Gradients of operands whose shapes differ.
 Var broadcast(const MapFunction& f, const Var& a, const Var& b) {
   check<DTypeError>(
       a.dtype() == b.dtype(), "{}: dtypes differ: {} and {}", f.name(), a.dtype(), b.dtype());

@@ -18,7 +18,7 @@ struct MapFunction::Compiled {
   const char* name;
   kernels::MapProgram value;
   std::mutex mutex;
-  std::map<std::uint32_t, kernels::MapProgram> gradients;  // by the arguments that are wanted
+  std::map<std::uint32_t, kernels::MapProgram> gradients;  // by the requested arguments
 
   Compiled(const Expr& f, const char* op) : expression(f), name(op), value(kernels::compile(f)) {}
 };
@@ -61,8 +61,8 @@ struct MapNode final : Node {
   std::string_view name() const override { return f.name(); }
 
   void backward(Tape& tape, const Tensor& dy) override {
-    // One kernel writes all gradients: where they belong, or, of an operand that was repeated, as a
-    // whole that is summed up behind it.
+    // One kernel writes all gradients: to their destinations, or, for a broadcast operand, to a
+    // temporary that is summed afterwards.
     std::vector<kernels::MapResult> results;
     std::vector<std::pair<std::size_t, Tensor>> wholes;
     for (std::size_t i = 0; i < in.size(); ++i) {

@@ -98,7 +98,7 @@ Var softplus(const Var& x) {
 namespace learn {
 namespace {
 
-/// `x` and a number, which is no operand.
+/// `x` and a number, which is not an operand.
 Var with_number(const Expr& f, const char* name, const Var& x) {
   return ops::map(ops::MapFunction(f, name), std::span(&x, 1), CastClass::given);
 }

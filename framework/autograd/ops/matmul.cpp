@@ -33,7 +33,7 @@ Product product_of(const Var& a, const Var& b) {
   return {leading, x[-2], x[-1], w[-1]};
 }
 
-/// Matrices that lie one behind the other.
+/// Whether matrices are stored one after the other.
 Tensor matrices(const Tensor& all, std::int64_t count, std::int64_t rows, std::int64_t columns) {
   return all.view(count == 1 ? Shape{rows, columns} : Shape{count, rows, columns});
 }

@@ -15,7 +15,7 @@ struct WeightNormNode final : Node {
       : in(std::move(operands)), norms(std::move(lengths)) {}
   std::string_view name() const override { return "weight_norm"; }
   void backward(Tape& tape, const Tensor& dw) override {
-    // One kernel writes both gradients, so the destinations are asked for first.
+    // One kernel writes both gradients, so both destinations are created first.
     const auto destination = [&](std::size_t i) {
       kernels::WeightNormGradient gradient;
       tape.accumulate(input(i), [&](Tensor& tensor, GradMode mode) { gradient = {tensor, mode}; });

@@ -8,7 +8,7 @@ namespace learn {
 
 namespace {
 
-/// What case and the choice between - and _ do not change.
+/// The name without differences in case and between - and _.
 std::string plain(std::string_view word) {
   std::string out(word);
   for (char& c : out) {
@@ -47,7 +47,7 @@ std::string nearest(std::string_view given, const std::vector<std::string>& know
     if (name == given) continue;
     const std::string plain_name = plain(name);
     const std::size_t distance = edit_distance(word, plain_name);
-    // Of two the one that is written more like it.
+    // Returns the one of two names with the more similar spelling.
     const bool nearer =
         distance < best_distance || (distance == best_distance && !best.empty() &&
                                      edit_distance(given, name) < edit_distance(given, best));

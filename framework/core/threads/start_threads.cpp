@@ -12,8 +12,8 @@
 namespace learn {
 namespace {
 
-/// Whether nobody has been told yet that there are too few of them: one who uses up the system's
-/// threads meets its limit again and again.
+/// Whether a shortage was not reported yet: a process at the system's limit of threads meets it
+/// repeatedly.
 bool is_news(std::string_view name) {
   static std::mutex mutex;
   static std::set<std::string, std::less<>> known;

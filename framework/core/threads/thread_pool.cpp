@@ -52,8 +52,8 @@ struct ThreadPool::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
-    // Under the lock, so that those who are woken by the first request wait for it until all are
-    // asked: each request wakes all who sleep.
+    // Under the lock, so that threads woken by the first request wait until all requests are made:
+    // each one wakes all sleeping threads.
     const std::lock_guard lock(mutex);
     for (std::jthread& worker : workers) worker.request_stop();
   }

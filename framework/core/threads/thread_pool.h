@@ -34,7 +34,7 @@ class ThreadPool {
                     std::int64_t grain,
                     FunctionRef<void(std::int64_t, std::int64_t)> body);
 
-  /// The same with the chunk's number, for partial results: `body(chunk, begin, end)`.
+  /// Also passes the number of the chunk, for partial results: `body(chunk, begin, end)`.
   void for_chunks(std::int64_t n,
                   std::int64_t grain,
                   FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> body);

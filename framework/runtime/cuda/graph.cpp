@@ -15,7 +15,7 @@ struct DestroyGraph {
 using OwnGraph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 
 OwnGraph capture(Stream stream, FunctionRef<void()> enqueue) {
-  // Of this thread only: others may keep preparing data meanwhile.
+  // For this thread only: others may prepare data meanwhile.
   check_api(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t graph = nullptr;
   try {

@@ -41,7 +41,7 @@ CudaStatus status() {
 
 namespace {
 
-/// Of a call that gave memory back; at the end of the program the driver may be gone already.
+/// Result of a call that frees memory; at the end of the program the driver may be gone already.
 void log_failed(const char* call, cudaError_t code) noexcept {
   if (code != cudaSuccess && code != cudaErrorCudartUnloading)
     log::error("[cuda] {}: {}", call, cudaGetErrorString(code));
@@ -72,7 +72,7 @@ class CudaPages final : public PageSource {
   void release(void* slab, std::size_t) noexcept override {
     log_failed("cudaFree", cudaFree(slab));
   }
-  /// All streams: nobody here knows which one writes to it.
+  /// Waits for all streams, because it is not known here which one writes to it.
   void read(void* host, const void* memory, std::size_t bytes) const override {
     check_api(cudaSetDevice(device_));
     check_api(cudaDeviceSynchronize());
