@@ -23,7 +23,7 @@ struct Argument {
   std::string help;
   bool required = false;
   bool several = false;  ///< all words that are left; of the last one only
-  /// What it may be, for completion; may be empty.
+  /// Its possible values, for completion; may be empty.
   std::function<std::vector<std::string>()> known{};
 };
 
@@ -48,17 +48,17 @@ struct Command {
   std::function<int(const Parsed&)> run{};  ///< returns the exit code
 };
 
-/// What was on the command line, nothing applied yet.
+/// Content of the command line, before it is applied.
 struct Parsed {
   const Command* command = nullptr;  ///< one of those that were given; null for a program of none
   std::vector<std::string> words;    ///< all, as they were given
   /// The words of each of the command's arguments.
   std::vector<std::vector<std::string>> arguments;
   OptionValues values;          ///< option and text, in order
-  OptionValues without_effect;  ///< the same of options that have none
+  OptionValues without_effect;  ///< same for options without one
   bool quiet = false;
   bool verbose = false;
-  std::string print;  ///< help or version was asked for: print this and leave
+  std::string print;  ///< help or version was requested: print this and exit
 
   /// The word of an argument that has no more than one; empty if it was not given.
   [[nodiscard]] std::string argument(std::size_t i = 0) const {

@@ -15,8 +15,8 @@ std::string paragraph(const std::string& text, std::size_t width) {
   return wrapped(text, width) + '\n';
 }
 
-/// A line to type. One that is too long goes on behind a backslash, as a shell takes it; words stay
-/// whole.
+/// A line to type. A line that is too long continues after a backslash, as in a shell; words are
+/// not broken.
 std::string typed(const std::string& line, std::size_t width) {
   constexpr std::size_t kMark = 2;  // " \\"
   std::string text = "    ";
@@ -44,7 +44,7 @@ std::string examples(const std::vector<Example>& all, std::size_t width) {
   return text;
 }
 
-/// What the value may be is told in the help where it would fill the column of names.
+/// The possible values are in the help text if they would fill the column of names.
 bool is_long(const Option& option) {
   constexpr std::size_t kLongest = 24;
   return option.value.size() > kLongest && option.value.find('|') != std::string::npos;
@@ -90,7 +90,8 @@ std::string usage_line(const Command& command, const std::string& program) {
 
 std::string option_names(const Option& option) {
   std::string text = option.short_name.empty() ? "" : "-" + option.short_name + ", ";
-  // One that is off can be switched off all the same, which matters beside a file that has it on.
+  // A flag that is off can also be switched off explicitly, which overrides a file that switches it
+  // on.
   if (option.kind == OptionKind::flag)
     return text + (option.usual == "true" ? "--[no-]" : "--") + option.name;
   return text + "--" + option.name + " " + (is_long(option) ? std::string("WORD") : option.value);
@@ -98,7 +99,7 @@ std::string option_names(const Option& option) {
 
 std::string option_meaning(const Option& option) {
   Option shown = option;
-  // Of a flag that is off nobody is told so.
+  // A flag that is off by default does not show its default.
   if (option.kind == OptionKind::flag) shown.usual = option.usual == "true" ? "on" : "";
   if (is_long(option)) {
     std::string choices = option.value;

@@ -7,24 +7,24 @@
 
 namespace learn::cli {
 
-/// Columns for help on standard output: those of the terminal, at least 40 and at most 100; 80 if
-/// it is none.
+/// Columns for help on standard output: the terminal's, at least 40 and at most 100; 80 without a
+/// terminal.
 [[nodiscard]] std::size_t help_width();
 
-/// A name, with the spaces before it, and what it means, in two columns. A name that is too long
-/// for its column, or a page too narrow for two, puts the meaning into lines of its own.
+/// A name, with the spaces before it, and its meaning, in two columns. If a name is too long for
+/// its column, or the page is too narrow for two, the meaning is on separate lines.
 [[nodiscard]] std::string help_row(const std::string& name,
                                    const std::string& meaning,
                                    std::size_t width);
 
-/// "learn eval RUN|FILE|last [OPTION...]". `program` is what stands before the command's name:
-/// "learn ", or nothing.
+/// "learn eval RUN|FILE|last [OPTION...]". `program` is the text before the command's name: "learn
+/// ", or empty.
 [[nodiscard]] std::string usage_line(const Command& command, const std::string& program);
 
 /// "-e, --epochs N", "--[no-]plots".
 [[nodiscard]] std::string option_names(const Option& option);
 
-/// What it does, with its choices where the names leave them out, and its default.
+/// Its description, with its choices unless the names show them, and its default.
 [[nodiscard]] std::string option_meaning(const Option& option);
 
 /// Help of a command: how it is called, arguments, options by group, examples. Without `all` the

@@ -39,7 +39,7 @@ void add_option(CLI::App& app, const Option& option, Parsed& parsed) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-/// Whether one is missing is seen behind the options, for what is wrong with these says more.
+/// Missing arguments are checked after the options, whose errors are more specific.
 void add_argument(CLI::App& app, const Argument& argument, std::vector<std::string>& words) {
   app.add_option(argument.name, words)
       ->expected(1, argument.several ? CLI::detail::expected_max_vector_size : 1)
@@ -106,7 +106,7 @@ std::vector<std::string> prepared(std::vector<std::string> words,
   return words;
 }
 
-/// What could not be placed, without the mark of the end of the options.
+/// Words that could not be placed, without the mark of the end of the options.
 std::vector<std::string> unplaced(const CLI::App& app) {
   std::vector<std::string> rest = app.remaining(true);
   if (const auto mark = std::ranges::find(rest, "--"); mark != rest.end()) rest.erase(mark);
@@ -114,7 +114,7 @@ std::vector<std::string> unplaced(const CLI::App& app) {
 }
 
 void parse(CLI::App& app, std::vector<std::string> words) {
-  std::reverse(words.begin(), words.end());  // CLI11 wants a stack
+  std::reverse(words.begin(), words.end());  // CLI11 expects a stack
   try {
     app.parse(words);
   } catch (const CLI::ParseError& e) {
@@ -122,7 +122,7 @@ void parse(CLI::App& app, std::vector<std::string> words) {
   }
 }
 
-/// What of the global options was given.
+/// Global options that were given.
 struct Globals {
   bool help = false;
   bool help_all = false;
@@ -197,7 +197,7 @@ Parsed parse_command_line(const std::vector<std::string>& argv,
   if (globals.help || globals.help_all)
     return Parsed{.print = command_help(*chosen, "learn ", help_width(), globals.help_all)};
 
-  // The first word that could not be placed decides what the user is told.
+  // The first word that could not be placed determines the error.
   const std::vector<std::string> rest = unplaced(app);
   if (!rest.empty())
     reject_option(rest.front(), "learn " + chosen->name, chosen->options, commands);

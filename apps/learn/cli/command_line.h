@@ -21,13 +21,13 @@ struct GlobalOption {
                                                 const OptionTable& options);
 
 /// Reads argv. `name=value` is taken as `--name value`; what stands behind `--` is an argument
-/// whatever it begins with. Whatever is wrong is a UsageError; unknown names come with what may be
-/// meant, see unknown_word.h, and nothing is taken for the name that it only begins.
+/// whatever it begins with. Every error is a UsageError; unknown names get a suggestion, see
+/// unknown_word.h, and names cannot be abbreviated.
 [[nodiscard]] Parsed parse_command_line(const std::vector<std::string>& argv,
                                         const std::vector<Command>& commands,
                                         const std::string& version);
 
-/// The same for a program that has no subcommands: `name` and `help` stand where they have theirs.
+/// Reads argv of a program without subcommands: `name` and `help` stand where they have theirs.
 [[nodiscard]] Parsed parse_program(const std::vector<std::string>& argv,
                                    const std::string& name,
                                    const std::string& help,

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Collects what begins as the word does.
+/// Collects the words that start with the given one.
 class Candidates {
  public:
   explicit Candidates(std::string word) : word_(std::move(word)) {}
@@ -36,7 +36,7 @@ class Candidates {
   std::string text_;
 };
 
-/// Of a help text what stands before the first pause: one line of a shell has no room for more.
+/// Returns a help text up to the first pause, because a line of a shell has no room for more.
 std::string brief(const std::string& help) { return help.substr(0, help.find_first_of(";:(")); }
 
 void add_options(const OptionTable& options, Candidates& to) {
@@ -62,7 +62,7 @@ bool add_runs(const std::string& out, const std::string& before, Candidates& to)
              found, [&](const std::string& run) { return to.add(before + run, "a run"); }) > 0;
 }
 
-/// What a placeholder of a value or an argument stands for: "auto|cpu|cuda[:N]", "RUN|FILE".
+/// Completions of the placeholder of a value or an argument: "auto|cpu|cuda[:N]", "RUN|FILE".
 void add_placeholder(const std::string& placeholder,
                      const std::string& before,
                      const std::string& out,
@@ -73,7 +73,7 @@ void add_placeholder(const std::string& placeholder,
       has_runs = add_runs(out, before, to);
       if (!has_runs) to.add_folders();
     } else if (has_runs && part.starts_with("FILE")) {
-      continue;  // those in a run's folder show when its name stands there
+      continue;  // those in a run's folder are offered after its name
     } else if (part.starts_with("FILE") || part == "PATH" || part == "IMAGE" || part == "TARGET") {
       to.add_files();
     } else if (part == "DIR") {
@@ -88,7 +88,7 @@ void add_placeholder(const std::string& placeholder,
   }
 }
 
-/// Options of what is chosen by name, behind its colon: "gradient_clip:limit=1,by=".
+/// Options of a thing chosen by name, after its colon: "gradient_clip:limit=1,by=".
 void add_settings(const OptionTable& options, const std::string& before, Candidates& to) {
   const std::size_t equals = to.word().find('=', before.size());
   const std::string name = to.word().substr(before.size(), equals - before.size());
@@ -145,7 +145,7 @@ void add_values(const Option& option,
   add_placeholder(option.value, before, out, to);
 }
 
-/// What is known of the words before the last one.
+/// Information about the words before the last one.
 struct Before {
   std::size_t arguments = 0;
   const Option* waits = nullptr;

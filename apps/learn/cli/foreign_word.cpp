@@ -164,7 +164,7 @@ constexpr std::array kCommands{ForeignWord{"benchmark", "learn doctor"},
                                ForeignWord{"validate", "learn eval RUN"},
                                ForeignWord{"version", "learn --version"}};
 
-/// What is not there, and what comes near.
+/// Missing features, and the closest alternative.
 constexpr std::string_view kMixing =
     "mixing images is not supported; --label-smoothing X also softens targets, and '--augment "
     "full' hides parts of images";

@@ -30,7 +30,7 @@ std::string section(const std::string& title) { return ".SH " + title + "\n"; }
 /// In the argument of a request quotes are written twice.
 std::string quoted(const std::string& text) { return in_quotes(escaped(text)); }
 
-/// The same of a text whose long words are lists: lines may end behind their marks.
+/// Does this for a text whose long words are lists: lines may break after separators.
 std::string breakable(const std::string& text) {
   std::string out;
   for (const char c : escaped(text)) {
@@ -40,7 +40,7 @@ std::string breakable(const std::string& text) {
   return out;
 }
 
-/// What stands at the margin, and what it means.
+/// A term at the margin, and its meaning.
 std::string entry(const std::string& name, const std::string& meaning) {
   return ".TP\n" + bold(name) + "\n" + breakable(meaning) + "\n";
 }

@@ -19,8 +19,8 @@ std::string alternatives(std::vector<std::string> words) {
   return join_or(words);
 }
 
-/// The options of which `name` is the beginning or another part: "batch", "size". None if there are
-/// too many to be a hint.
+/// The options of which `name` is the start or another part: "batch", "size". None if there are too
+/// many to be a hint.
 std::vector<std::string> options_with(std::string_view name, const OptionTable& options) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> begun, holding;
@@ -44,7 +44,7 @@ std::vector<std::string> commands_with(std::string_view name,
   return found;
 }
 
-/// What another tool's word is here; empty if this command has nothing of that.
+/// Equivalent of another tool's word; empty if this command has none.
 std::string translated(std::string_view name, const OptionTable& options) {
   const std::string here(foreign_option(name));
   if (here.starts_with("learn ")) return here;
@@ -78,8 +78,8 @@ std::string hint(const std::string& word,
   return "";
 }
 
-/// The place of the command in a line that begins with an option: the value of an option may have
-/// the name of a command, too.
+/// Position of the command in a line that starts with an option. The value of an option may also be
+/// the name of a command.
 std::size_t place_of_command(const std::vector<std::string>& words,
                              const std::vector<Command>& commands) {
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -92,7 +92,7 @@ std::size_t place_of_command(const std::vector<std::string>& words,
   return words.size();
 }
 
-/// An option that stands before the command.
+/// An option before the command.
 [[noreturn]] void reject_early_option(const std::vector<std::string>& words,
                                       const std::vector<Command>& commands) {
   const std::string& word = words.front();

@@ -7,7 +7,7 @@
 
 namespace learn::cli {
 
-/// The value behind "key : value" in one of Linux's /proc tables; empty if it is not there.
+/// The value of "key : value" in one of Linux's /proc tables; empty if the key is missing.
 [[nodiscard]] std::string proc_value(const char* file, const std::string& key);
 
 /// Memory of this machine in bytes; 0 where /proc/meminfo does not say it.
@@ -23,8 +23,7 @@ struct HostMemory {
 [[nodiscard]] std::string processor_text();
 /// "15.5 GiB".
 [[nodiscard]] std::string gib_text(double bytes);
-/// What a run notes of the machine it computes on: processor, memory, system, and the GPU if the
-/// device is one.
+/// A run's record of its machine: processor, memory, system, and the GPU if the device is one.
 [[nodiscard]] std::map<std::string, std::string> machine_facts(Device device);
 
 }  // namespace learn::cli

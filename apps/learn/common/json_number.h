@@ -6,9 +6,10 @@ namespace learn::cli {
 /// A probability or a loss with the digits that are known. JSON has no NaN: what is not finite is
 /// null.
 [[nodiscard]] nlohmann::ordered_json rounded(double value);
-/// A number with all its digits; likewise.
+/// A number with all its digits; null if it is not finite.
 [[nodiscard]] nlohmann::ordered_json finite_or_null(double value);
-/// A float with the fewest digits that give it back, not those that its double shows; likewise.
+/// A float with the fewest digits that reproduce it, not those of its double; null if it is not
+/// finite.
 [[nodiscard]] nlohmann::ordered_json shortest(float value);
 
 }  // namespace learn::cli

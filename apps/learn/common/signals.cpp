@@ -8,7 +8,7 @@
 namespace learn::cli {
 namespace {
 
-// A handler can reach nothing but statics.
+// A handler can only use statics.
 std::atomic<int> caught{0};
 std::atomic<bool> checkpoint_asked_for{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,

@@ -14,7 +14,7 @@ void ignore_file_size_signal();
 void catch_signals();
 /// The signal that came first; 0 if none did.
 [[nodiscard]] const std::atomic<int>& caught_signal() noexcept;
-/// Whether SIGUSR1 came since this was asked last.
+/// Whether SIGUSR1 was received since the last call.
 [[nodiscard]] bool checkpoint_was_asked_for() noexcept;
 
 }  // namespace learn::cli

@@ -15,9 +15,9 @@ class StandardInput {
   StandardInput& operator=(const StandardInput&) = delete;
 
   /// Reads to the end. Returns a path under which the file can be opened. Throws IoError if it
-  /// cannot be read or kept, DataError, whose text does not name it, if it is longer than an image
-  /// can be (`data::kMaxFileBytes`) or, if it does not begin like one, than 1 GiB or half of the
-  /// space that is free for it.
+  /// cannot be read or stored. Throws DataError, without its name, if it is longer than an image
+  /// can be (`data::kMaxFileBytes`) or, if it does not start like one, than 1 GiB or half of the
+  /// free space.
   [[nodiscard]] std::filesystem::path spooled();
 
  private:

@@ -9,7 +9,7 @@ namespace learn::cli {
 struct DataCommandOptions {
   DataCommandOptions() { show.out = "data.png"; }
 
-  /// What show draws; its training's `--data` is the set that is named, for all actions.
+  /// Options of show; its training's `--data` is the set that is named, for all actions.
   ShowBatchOptions show;
   std::string action;  ///< info, show, verify or make
   std::string folder;  ///< that make writes
@@ -21,7 +21,7 @@ struct DataCommandOptions {
   [[nodiscard]] const ExperimentOptions& experiment() const { return show.train.experiment; }
 };
 
-/// What a data set holds: counts, colours, sizes, formats.
+/// Content of a data set: counts, colours, sizes, formats.
 int data_info(const DataCommandOptions& options);
 /// Decodes all of it. Returns 3, as for damaged data, if something is wrong with it.
 int data_verify(const DataCommandOptions& options);

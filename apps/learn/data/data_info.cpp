@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// What lies on the disk.
+/// Files on disk.
 struct Files {
   std::uintmax_t bytes = 0;
   std::map<std::string, std::int64_t> formats;  ///< by first bytes, and how many there are
@@ -37,7 +37,7 @@ void add_file(Files& files, const fs::path& path) {
   ++files.formats[data::image_format(start)];
 }
 
-/// Images of an archive are no files of their own: then it is its bytes.
+/// Images of an archive are not separate files, so its own size counts.
 Files files_of(const data::DataPair& pair, const fs::path& place) {
   Files files;
   std::error_code ignored;

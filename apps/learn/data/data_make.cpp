@@ -21,7 +21,7 @@ void check_folder(const fs::path& folder) {
     fail<UsageError>("'{}' exists and is not empty: name a new folder", folder.string());
 }
 
-/// Names of classes are names of folders here, and those of labels stand in one cell.
+/// Names of classes become names of folders, and names of labels are in one cell.
 void check_names(const data::Dataset& set) {
   for (const std::string& name : set.classes) {
     const bool has_slash = name.find('/') != std::string::npos;
@@ -47,7 +47,7 @@ void write_image(const fs::path& path, const data::Dataset& set, std::int64_t i)
   if (!out.flush()) fail<IoError>("cannot write '{}'", path.string());
 }
 
-/// What a row of the table says of an image, behind its file.
+/// Cells of an image's row, after its file.
 std::vector<Cell> targets(const data::Dataset& set, std::int64_t i) {
   if (set.target_kind != data::TargetKind::values) return {join(labels_of(set, i), kLabelDelim)};
   const auto values = set.targets_of(i);

@@ -19,7 +19,7 @@
 namespace learn::cli {
 namespace {
 
-/// What decoding an image gave.
+/// Result of decoding an image.
 struct Seen {
   std::string name;
   std::string target;   ///< its class, labels or values

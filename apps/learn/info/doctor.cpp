@@ -62,7 +62,7 @@ std::string driver_text(const CudaReport& report) {
                      report.runtime);
 }
 
-/// What "auto" stands for; what is wrong, if the environment asks for a device that is not there.
+/// The device of "auto"; the error, if the environment names a device that does not exist.
 std::string auto_text(const CudaStatus& status, const CudaReport& report) {
   try {
     if (const char* const wanted = environment("LEARN_DEVICE"); wanted != nullptr)

@@ -94,8 +94,8 @@ plot::Figure reliability(const Calibration& calibration) {
                       .fixed_scale = true}}};
 }
 
-/// Of images of one class each: confusion, scores of the classes, calibration. Saves confusion.csv,
-/// classes.csv, calibration.csv, confusion.png and calibration.png.
+/// Evaluation of images of one class each: confusion, scores of the classes, calibration. Saves
+/// confusion.csv, classes.csv, calibration.csv, confusion.png and calibration.png.
 class ClassEvaluation final : public Evaluation {
  public:
   ClassEvaluation(const data::Dataset& set, Predictions predictions)
@@ -236,7 +236,7 @@ class ClassEvaluation final : public Evaluation {
   }
 
  private:
-  /// Of an image; -1: none, as an output is NaN.
+  /// Predicted class of an image; -1: none, because an output is NaN.
   std::int64_t predicted(std::size_t i) const {
     return predictions().decoded.span<std::int64_t>()[i];
   }

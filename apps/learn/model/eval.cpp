@@ -46,14 +46,15 @@ struct EvalOptions {
   std::int64_t valid_limit = 0;
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;
-  std::vector<std::string> metrics;  ///< specs of the registry, beside what is always shown
-  bool confusion = false;            ///< print the matrix
-  bool mirrored = false;             ///< mean of each image and its mirror image
-  bool json = false;                 ///< print an object instead of text
-  std::optional<double> threshold;   ///< above which a label is there; else 0.5
-  std::int64_t top_losses = 0;       ///< images of the largest loss to print, and to draw
-  std::string predictions;           ///< a .csv or .json file to write
-  std::string save;                  ///< a folder for tables and drawings
+  std::vector<std::string>
+      metrics;  ///< specs of the registry, in addition to the metrics that are always shown
+  bool confusion = false;           ///< print the matrix
+  bool mirrored = false;            ///< mean of each image and its mirror image
+  bool json = false;                ///< print an object instead of text
+  std::optional<double> threshold;  ///< above which a label is there; else 0.5
+  std::int64_t top_losses = 0;      ///< images of the largest loss to print, and to draw
+  std::string predictions;          ///< a .csv or .json file to write
+  std::string save;                 ///< a folder for tables and drawings
   ComputeOptions compute;
 
   /// The options, bound to these fields.
@@ -124,7 +125,7 @@ data::Dataset load_data(const EvalOptions& options,
   return train ? data::limited(std::move(pair.train), options.valid_limit) : std::move(pair.valid);
 }
 
-/// Returns the part of its own data that is measured, or "all" of other data.
+/// Returns the part of the run's data that is measured, or "all" for other data.
 std::string_view part_of(const EvalOptions& options) {
   if (!options.data.empty()) return "all";
   return measures_training_images(options) ? "training" : "validation";
@@ -145,7 +146,7 @@ std::string describe(const EvalOptions& options, const data::Dataset& data) {
                      options.mirrored ? ", each with its mirror image" : "");
 }
 
-/// What makes the numbers here other ones than those of the training.
+/// Reasons why the numbers differ from those of the training.
 std::string differences(const ExperimentOptions& trained, TargetKind kind) {
   std::vector<std::string> all;
   const TrainingSection& training = trained.training;
@@ -169,7 +170,7 @@ void check_options(const EvalOptions& o) {
   if (!o.predictions.empty()) check_predictions_name(o.predictions);
 }
 
-/// What was asked for by name, of outputs on the host.
+/// Metrics requested by name, computed from outputs on the host.
 MetricValues chosen_metrics(Context& ctx,
                             const EvalOptions& options,
                             const Evaluation& evaluation) {
@@ -254,7 +255,7 @@ void check_targets(const EvalOptions& options, const SavedModel& saved) {
   check_targets(make_metrics(options.metrics), saved.target_kind, "'" + saved.model + "'");
 }
 
-/// The tables of `--save`. Drawings are no data.
+/// The tables of `--save`. Drawings are not data.
 std::vector<std::string> tables_of(TargetKind kind) {
   if (kind == TargetKind::labels) return {"labels.csv"};
   if (kind == TargetKind::values) return {"values.csv"};

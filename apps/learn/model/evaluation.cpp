@@ -29,7 +29,7 @@ std::span<const float> row(const Tensor& values, std::size_t i) {
   return values.span<float>().subspan(i * columns, columns);
 }
 
-/// What is measured, whatever a training minimised.
+/// The measured loss, whichever one the training minimized.
 nn::Loss measured_loss(TargetKind kind) {
   if (kind == TargetKind::labels) return nn::bce_with_logits();
   return kind == TargetKind::values ? nn::mse() : nn::cross_entropy();

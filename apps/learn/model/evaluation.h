@@ -19,8 +19,8 @@
 
 namespace learn::cli {
 
-/// What a model made of the images of a set, on the host; what can be said of it depends on the
-/// kind of its targets.
+/// Predictions of a model for the images of a set, on the host. Derived classes evaluate them by
+/// the kind of targets.
 class Evaluation {
  public:
   /// Borrows the set; the predictions are of all its images in order, with losses.
@@ -35,7 +35,7 @@ class Evaluation {
   /// The name of an image's file, or its number, if it is not from a file.
   [[nodiscard]] std::string file(std::size_t i) const;
   [[nodiscard]] double loss(std::size_t i) const;
-  /// What the model says of it, as `interpret` gives that.
+  /// Interpretation of the outputs, as `interpret` gives that.
   [[nodiscard]] std::vector<double> outputs(std::size_t i) const;
   /// Images of which an output is NaN.
   [[nodiscard]] std::int64_t undecided() const;
@@ -44,24 +44,23 @@ class Evaluation {
 
   /// Scores of each class, label or value and their means.
   [[nodiscard]] virtual std::string table() const = 0;
-  /// What stands behind the loss, in a line.
+  /// Scores after the loss, in a line.
   [[nodiscard]] virtual std::string summary() const = 0;
-  /// Further lines, if there are any; with the confusion matrix, if that is asked for and there is
-  /// one.
+  /// Further lines, if any; with the confusion matrix, if requested and available.
   [[nodiscard]] virtual std::string details(bool confusion) const = 0;
 
-  /// The same for programs: what `summary` says, and what `table` and `details` do. Of what there
-  /// is nothing to be a share of it is null, as a number that is not finite.
+  /// Output for programs: the values of `summary` says, and what `table` and `details` do.
+  /// Undefined shares are null, as are numbers that are not finite.
   [[nodiscard]] virtual nlohmann::ordered_json summary_json() const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json scores_json(bool confusion) const = 0;
 
-  /// The columns of a table of largest losses behind file and loss, and the cells of an image.
+  /// Columns of a table of the largest losses, after file and loss, and the cells of an image.
   [[nodiscard]] virtual std::vector<TextTable::Column> top_columns() const = 0;
   [[nodiscard]] virtual std::vector<std::string> top_cells(std::size_t i) const = 0;
   /// Above what probability a label is there.
   [[nodiscard]] virtual double threshold() const { return kLabelThreshold; }
 
-  /// What was predicted for each image, as CSV with its header, or as JSON.
+  /// Predictions of each image, as CSV with a header, or as JSON.
   [[nodiscard]] virtual std::vector<std::string> prediction_columns() const = 0;
   [[nodiscard]] virtual std::vector<Cell> prediction_cells(std::size_t i) const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json prediction_json(std::size_t i) const = 0;
@@ -71,7 +70,7 @@ class Evaluation {
   virtual void save(const std::string& model,
                     const std::string& title,
                     const std::filesystem::path& folder) const = 0;
-  /// The same for a page.
+  /// Returns them for a page.
   [[nodiscard]] virtual std::vector<html::Block> blocks() const = 0;
 
  private:
@@ -99,9 +98,9 @@ struct Evaluations {
   std::unique_ptr<Evaluation> measured;
   std::unique_ptr<Evaluation> plain;  ///< of the images alone, if `measured` is mirrored; else null
 };
-/// What the weights in a checkpoint make of a set: in f32, batch by batch, as in a validation.
+/// Evaluates the weights of a checkpoint on a set, in f32, batch by batch, as in a validation.
 /// Borrows the set. Throws DataError for a set of other targets than the model's, CheckpointError,
-/// UsageError for mirror images of what are no images.
+/// and UsageError for mirror images of samples that are not images.
 [[nodiscard]] Evaluations evaluate(Context& ctx,
                                    const std::filesystem::path& weights,
                                    const SavedModel& model,
@@ -129,7 +128,7 @@ void save_evaluation(const Evaluation& evaluation,
                      const std::string& title,
                      const std::filesystem::path& folder);
 
-/// As texts have it: four digits behind the point.
+/// As in texts: four digits after the decimal point.
 [[nodiscard]] std::string four_digits(double value);
 
 }  // namespace learn::cli

@@ -42,7 +42,7 @@ std::string row(std::span<const float> values) {
   return text;
 }
 
-/// What a program must know to use the model: as texts, lists by line or blank.
+/// Metadata for programs that use the model: texts, with lists separated by newlines or blanks.
 std::map<std::string, std::string> metadata_of(const SavedModel& model, const ExportOptions& o) {
   return {{"model", model.model},
           {"classes", join(model.classes, "\n")},
@@ -54,7 +54,7 @@ std::map<std::string, std::string> metadata_of(const SavedModel& model, const Ex
            o.normalize ? "RGB, values in [0, 1]" : "RGB, values in [0, 1], minus mean, over std"}};
 }
 
-/// Throws UsageError if the module that is written beside the weights would replace something else.
+/// Throws UsageError if the module next to the weights would replace another file.
 void check_module_path(const fs::path& module) {
   check_result_path(module);
   std::error_code ignored;

@@ -39,7 +39,7 @@ struct ImportOptions {
   [[nodiscard]] OptionTable table();
 };
 
-/// Of the images that torchvision's weights were trained on.
+/// Normalization of the images that torchvision's weights were trained on.
 const data::Normalization kImageNet{.mean = {0.485F, 0.456F, 0.406F},
                                     .std = {0.229F, 0.224F, 0.225F}};
 
@@ -51,7 +51,7 @@ exported::NameMap name_map(const std::string& map) {
   return exported::NameMap(rules, "--map");
 }
 
-/// What the file says of itself, if `learn export` wrote it, and what was said here.
+/// The file's own description, if `learn export` wrote it, overridden by the options.
 SavedModel description_of(const ImportOptions& o, const SafetensorsFile& file) {
   SavedModel d;
   const bool known = file.metadata().contains("learn.model");

@@ -60,7 +60,7 @@ std::vector<PrecisionRecall> curve_of(const Evaluation& e, std::size_t label) {
   return precision_recall(scores, positive);
 }
 
-/// Of as many labels as there are colours, those that are told worst.
+/// Draws the labels with the lowest scores, as many as there are colours.
 plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::string& title) {
   std::vector<std::size_t> order;
   for (std::size_t c = 0; c < report.labels.size(); ++c)
@@ -90,8 +90,8 @@ plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::s
 /// As `labels.csv:label_delim=;` reads them.
 std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, kLabelDelim); }
 
-/// Of images of several labels each: scores of the labels and what is right. Saves labels.csv and
-/// precision-recall.png.
+/// Evaluation of images of several labels each: scores of the labels and the share of correct
+/// decisions. Saves labels.csv and precision-recall.png.
 class LabelEvaluation final : public Evaluation {
  public:
   LabelEvaluation(const data::Dataset& set, Predictions predictions, double threshold)
@@ -196,7 +196,7 @@ class LabelEvaluation final : public Evaluation {
   double threshold() const override { return threshold_; }
 
  private:
-  /// Those whose probability is above the threshold.
+  /// Labels whose probability is above the threshold.
   std::vector<std::string> predicted(std::size_t i) const {
     std::vector<std::string> names;
     const std::vector<double> probabilities = outputs(i);

@@ -60,7 +60,7 @@ class Inputs {
   std::optional<StandardInput> input_;
 };
 
-/// What was asked for, each image or, with its error, what is none.
+/// The requested images, or their errors.
 class Images {
  public:
   explicit Images(const std::vector<std::string>& words) {
@@ -106,7 +106,7 @@ class ImagePrediction {
       const auto i = static_cast<std::size_t>(at);
       out[i].name = wanted[i].name;
       try {
-        // Of a large image no more is kept than the model sees.
+        // For a large image, only the part that the model uses is kept.
         images[i] = data::resize_and_crop(wanted[i].read(channels), input.height, input.width);
       } catch (const DataError& error) {
         out[i].error = error.what();

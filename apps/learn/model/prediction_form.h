@@ -20,17 +20,17 @@ class PredictionForm {
   PredictionForm(const PredictionForm&) = delete;
   PredictionForm& operator=(const PredictionForm&) = delete;
 
-  /// Columns and cells of a table, behind the name of the image.
+  /// Columns and cells of a table, after the name of the image.
   [[nodiscard]] virtual std::vector<TextTable::Column> columns() const = 0;
   [[nodiscard]] virtual std::vector<std::string> texts(const Prediction& prediction) const = 0;
-  /// The same for programs.
+  /// Output for programs.
   [[nodiscard]] virtual std::vector<std::string> header() const = 0;
   [[nodiscard]] virtual std::vector<Cell> cells(const Prediction& prediction) const = 0;
   /// Adds to an object.
   virtual void add_to(nlohmann::ordered_json& entry, const Prediction& prediction) const = 0;
 };
 
-/// What of a prediction is shown.
+/// Parts of a prediction to show.
 struct Shown {
   std::int64_t top = 3;                ///< most probable classes; 0: all
   double threshold = kLabelThreshold;  ///< above which a label is there

@@ -7,7 +7,7 @@
 
 namespace learn::cli {
 
-/// What became of an image.
+/// Result for an image.
 struct PredictedImage {
   std::string name;
   Prediction prediction;
@@ -28,9 +28,9 @@ class PredictionWriter {
   virtual void end() = 0;
 };
 
-/// One that shows each as `form` does. As CSV and JSON every image is there as soon as it is known,
-/// with the error of one that has no prediction; as a table they are printed at the end, without
-/// those. `sample`: the table's heading of the samples' names, "image" or "row".
+/// One that shows each as `form` does. CSV and JSON are printed immediately, including the error of
+/// an image without a prediction; a table is printed at the end, without such images. `sample`: the
+/// table's heading of the samples' names, "image" or "row".
 [[nodiscard]] std::unique_ptr<PredictionWriter> make_prediction_writer(
     PredictionFormat format, std::unique_ptr<PredictionForm> form, const std::string& sample);
 

@@ -83,7 +83,7 @@ plot::Figure scatters(const Evaluation& e, const std::string& title) {
   return figure;
 }
 
-/// Of images with real targets: how far predictions are from them. Saves values.csv and
+/// Evaluation of images with real targets: errors of the predictions. Saves values.csv and
 /// predictions.png.
 class ValueEvaluation final : public Evaluation {
  public:

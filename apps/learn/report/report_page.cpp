@@ -100,7 +100,7 @@ html::Table outcome(Runs runs) {
   return side_by_side(runs, table, false);
 }
 
-/// What is seen first of a single run.
+/// Top of the page of a single run.
 html::Facts facts(const RunReport& run) {
   const RunRecord& r = run.record;
   html::Facts facts;
@@ -159,7 +159,7 @@ html::Section schedule(Runs runs) {
   return section;
 }
 
-/// The blocks of each run, under its name if there are several. No section if there are none.
+/// Blocks of each run, under its name if there are several. Without blocks, the section is omitted.
 void add_of_each(Runs runs,
                  const char* title,
                  const std::vector<html::Block> RunReport::*blocks,
@@ -202,7 +202,7 @@ html::Section layers(Runs runs) {
   return section;
 }
 
-/// Of one run beside the defaults.
+/// Values of one run next to the defaults.
 html::Table settings_of(const RunReport& run) {
   html::Table table{.columns = {{"option"}, {"value"}, {"default"}}, .hides_same = true};
   for (const RunReport::Setting& setting : run.settings)

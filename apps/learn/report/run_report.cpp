@@ -22,7 +22,7 @@ std::string plain(const Option& option, const std::string& toml) {
   return config_values(fmt::format("[train]\n{} = {}\n", option.name, toml), "", "train")[0].text;
 }
 
-/// What a checkpoint says of its training: the values that were given, and the defaults that held.
+/// A checkpoint's record of its training: the given values and the defaults.
 std::vector<RunReport::Setting> settings_of(const OptionTable& table, const SafetensorsFile& file) {
   std::vector<RunReport::Setting> settings;
   for (const Option& option : table.all())
@@ -76,7 +76,7 @@ RunReport report_run(const fs::path& run, const RunReportOptions& o, const data:
   set_saved_options(table, file);
   report.settings = settings_of(table, file);
 
-  std::optional<Context> ctx;  // made first, so that a wrong device is told at once
+  std::optional<Context> ctx;  // created first, so that a wrong device is reported immediately
   if (o.evaluate) ctx.emplace(o.compute.context_options());
   Context cpu({.device = Device::cpu(), .threads = static_cast<int>(o.compute.threads)});
   report.layers = layers_of(cpu, saved, trained.precision);

@@ -16,7 +16,7 @@
 
 namespace learn::cli {
 
-/// What a report shows of a run beside what that recorded.
+/// Content of a report in addition to the run's records.
 struct RunReportOptions {
   std::optional<std::string> weights;  ///< which are measured; else "best"
   bool evaluate = true;                ///< on the validation images
@@ -39,13 +39,13 @@ struct RunReport {
   };
   std::vector<Setting> settings;
   nn::Summary layers;
-  std::vector<html::Block> evaluation;  ///< or why there is none
+  std::vector<html::Block> evaluation;  ///< or the reason for its absence
   std::vector<html::Block> images;      ///< the same
 };
 
-/// Reads a run from its folder, measures it and draws its images. What needs the data is left out,
-/// with a warning and a note that says why, if they are not there any more. `loaded`: the data, if
-/// they are at hand; else they are loaded. Throws CheckpointError for a run without a state,
+/// Reads a run from its folder, measures it and draws its images. If the data no longer exist,
+/// omits the parts that need them, with a warning and a note with the reason. `loaded`: the data,
+/// if available; otherwise they are loaded. Throws CheckpointError for a run without a state,
 /// IoError for one without a record, UsageError.
 [[nodiscard]] RunReport report_run(const std::filesystem::path& run,
                                    const RunReportOptions& options,

@@ -35,7 +35,7 @@ void mark_best(RunTable::Row& row, const Values& values, bool lower) {
     if (values[i] == best) *row.cells[i] += " *";
 }
 
-/// Of a record, which is not known of a damaged run.
+/// Value of a record; unknown for a damaged run.
 template <class Text>
 auto of_record(Text text_of) {
   return [text_of](const RunEntry& run) {

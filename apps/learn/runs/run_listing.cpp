@@ -136,7 +136,7 @@ class Listing {
   void add(const std::string& title, Align align, Text text_of) {
     Column column{title, align};
     for (const RunEntry& run : runs_) {
-      // Of a damaged run nothing is known but what the disk says.
+      // For a damaged run only the files on disk are known.
       const bool known = run.problem.empty() || title == "name" || title == "status" ||
                          title == "time" || title == "size";
       const std::string cell = known ? cell_text(text_of(run)) : "-";
@@ -157,7 +157,7 @@ class Listing {
 
   void drop(const std::string& title) { at(title).shown = false; }
 
-  /// What is the same for all runs is said once.
+  /// A value that all runs share is printed once.
   void drop_equal(const std::string& title) {
     Column& column = at(title);
     if (!column.all_equal()) return;
@@ -185,7 +185,7 @@ const std::vector<std::string>& fixed_keys() {
   return keys;
 }
 
-/// What a run is sorted by; without a number it comes last.
+/// Sort key of a run; runs without a number come last.
 struct SortKey {
   std::string text;
   std::optional<double> number;  ///< the smallest first

@@ -17,7 +17,7 @@ void sort_runs(std::vector<RunEntry>& runs, const std::string& key, bool reverse
 /// damaged runs. A width of 0 leaves out nothing.
 [[nodiscard]] std::string runs_table(const std::vector<RunEntry>& runs, std::size_t width);
 
-/// The same for programs, everything in it: comma-separated values with a header.
+/// Output for programs, with all columns: comma-separated values with a header.
 [[nodiscard]] std::string runs_csv(const std::vector<RunEntry>& runs);
 /// An array of objects: name, path, status, time, size, and "record", which is run.json, or
 /// "problem"; with `settings`, those of config.toml, and the names of those that are defaults.

@@ -44,7 +44,8 @@ std::size_t last_that_fits(std::span<const RunTable> tables,
   return runs.size();
 }
 
-/// Of some of the runs. Titles stand between the rows of one table, so that they widen no column.
+/// Table of some of the runs. Titles are between the rows of one table, so that they do not widen a
+/// column.
 std::string block(std::span<const RunTable> tables,
                   const std::vector<std::string>& runs,
                   std::size_t first,

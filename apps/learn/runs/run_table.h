@@ -52,9 +52,9 @@ struct RunTable {
   [[nodiscard]] const Row& row(std::string_view name) const;
 };
 
-/// The tables one below the other as text, with a column for each of these runs. If `width` columns
-/// are too few for all runs, there are several blocks of tables; a width of 0 is no limit. An empty
-/// cell is "-", one that is not known "?".
+/// Returns the tables below each other as text, with a column for each of these runs. If `width`
+/// columns are too few for all runs, there are several blocks of tables; a width of 0 means
+/// unlimited. An empty cell is "-", an unknown one "?".
 [[nodiscard]] std::string to_text(std::span<const RunTable> tables,
                                   const std::vector<std::string>& runs,
                                   std::size_t width);

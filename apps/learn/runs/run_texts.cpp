@@ -41,7 +41,7 @@ std::string peak_lr_text(const RunRecord& record) {
 
 std::string duration_text(std::optional<double> seconds) {
   if (!seconds) return "-";
-  // What would be rounded to a minute is one.
+  // A duration that would round to a minute is shown as one.
   return *seconds < 59.95 ? fmt::format("{:.1f} s", *seconds) : clock_text(*seconds);
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-/// What is known about a run, as a table shows it.
+/// Values of a run, as shown in a table.
 namespace learn::cli {
 
 /// In one line, nothing in it steers a terminal, and of no more than `width` columns.
@@ -19,19 +19,19 @@ namespace learn::cli {
 [[nodiscard]] std::string peak_lr_text(const RunRecord& record);
 /// "4.2 s" below a minute, then "1:02"; "-" if it is not known.
 [[nodiscard]] std::string duration_text(std::optional<double> seconds);
-/// A moment in UTC, as records have it, by the clock of this place: "2026-11-20 12:05"; without the
-/// year, where that is this one, if `brief`. What is no moment stays as it is.
+/// Converts a time in UTC, as in records, to local time: "2026-11-20 12:05"; without the current
+/// year, if `brief`. Other texts are unchanged.
 [[nodiscard]] std::string moment_text(const std::string& utc, bool brief = false);
-/// What was typed: "learn train --data 'my images'".
+/// The command line: "learn train --data 'my images'".
 [[nodiscard]] std::string command_text(const std::vector<std::string>& argv);
 /// "cifar10, 50 000 training and 10 000 validation images".
 [[nodiscard]] std::string data_text(const RunRecord& record);
-/// "accuracy 0.9870, in epoch 3"; empty if there is none.
+/// "accuracy 0.9870, in epoch 3"; empty without a best epoch.
 [[nodiscard]] std::string best_text(const RunRecord& record);
 /// "2/5" epochs.
 [[nodiscard]] std::string epochs_text(const RunEntry& run);
 
-/// A value of the last epoch by its name; nothing if there is none, or it is not finite.
+/// A value of the last epoch by its name; empty if it is missing or not finite.
 [[nodiscard]] std::optional<double> result_of(const RunEntry& run, const std::string& name);
 /// Whether a result of this name gets better as it gets smaller.
 [[nodiscard]] bool lower_is_better(const std::string& name);

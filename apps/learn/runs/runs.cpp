@@ -49,7 +49,7 @@ std::size_t table_width(const RunsOptions& o) { return o.wide ? 0 : terminal_wid
 
 int show(const RunsOptions& o, const std::string& out) {
   std::vector<fs::path> paths;
-  // Of a link what it names: 'latest' is no run of its own.
+  // Resolves links, because 'latest' is not a separate run.
   for (const std::string& name : o.names)
     paths.push_back(run_folder(anything_named(name, out).string(), out));
   check_named_once(paths);
@@ -65,7 +65,7 @@ int show(const RunsOptions& o, const std::string& out) {
   return 0;
 }
 
-/// What to do where nothing can be listed.
+/// Advice if no run can be listed.
 std::string advice(const std::string& out, const RunsOptions& o) {
   if (is_run(out)) return fmt::format("'{0}' is a run itself: 'learn runs {0}' shows it\n", out);
   if (!o.status.empty()) return fmt::format("no run in '{}' is {}\n", out, join_or(o.status));

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Facts {
  public:
   void add(const std::string& name, const std::string& value) {
-    constexpr std::size_t kMax = 2000;  // an error may be a page, and is told in full
+    constexpr std::size_t kMax = 2000;  // an error may be a page, and is printed in full
     if (!value.empty()) rows_.emplace_back(cell_text(name), cell_text(value, kMax));
   }
 

@@ -14,14 +14,14 @@ struct AuditOptions : TrialOptions {
   std::string save;
 
   [[nodiscard]] OptionTable table() override;
-  /// Sets the fields as `learn train` does. A configuration file may have all of its options; where
-  /// it says a precision that is no half and the command line says none, fp16 is audited. Throws as
-  /// `TrainOptions::resolve`, and UsageError for a precision that is no half.
+  /// Sets the fields as `learn train` does. A configuration file may have all of its options; if
+  /// its precision is not a half precision and the command line gives none, fp16 is audited. Throws
+  /// as `TrainOptions::resolve`, and UsageError for a precision that is not a half precision.
   void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// Prints what `callbacks::audit_parity` finds, and writes it to a file if that is wanted. Returns
-/// the exit code: 7 if the training will not work. Throws Error.
+/// Prints what `callbacks::audit_parity` finds, and writes it to a file if requested. Returns the
+/// exit code: 7 if the training will not work. Throws Error.
 int audit(const AuditOptions& options);
 
 }  // namespace learn::cli

@@ -4,8 +4,8 @@
 
 namespace learn::cli {
 
-/// The options of `learn batch-size-find`: those of the training whose batch size is wanted, and
-/// its own.
+/// The options of `learn batch-size-find`: those of the training whose batch size it finds, and its
+/// own.
 struct BatchSizeFindCommandOptions : TrialOptions {
   BatchSizeFindOptions sizes;
 

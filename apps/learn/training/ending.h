@@ -14,7 +14,8 @@ struct Ending {
   int exit_code = 0;
 };
 
-/// Of the fit that `learn` has just made: a signal may have ended it, or a loss that is not finite.
+/// Outcome of the fit that `learn` has just made: a signal may have ended it, or a loss that is not
+/// finite.
 [[nodiscard]] Ending ending_of(const Learner& learn);
 
 }  // namespace learn::cli

@@ -43,7 +43,7 @@ bool is_alone(const char* size) {
 
 void refuse_several_processes() {
   (void)is_alone("WORLD_SIZE");
-  // What MPI says counts inside of a Slurm job, whose numbers are those of the job.
+  // Within a Slurm job MPI's variables take precedence, because Slurm's describe the whole job.
   for (const char* const size : {"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (is_alone(size)) return;
   if (const auto rank = number_in("PMIX_RANK"); rank.value_or(0) > 0) refuse("PMIX_RANK", *rank);

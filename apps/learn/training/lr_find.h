@@ -7,7 +7,7 @@
 
 namespace learn::cli {
 
-/// The options of `learn lr-find`: those of the training whose rate is wanted, and its own.
+/// The options of `learn lr-find`: those of the training whose rate it finds, and its own.
 struct LrFindCommandOptions : TrialOptions {
   LrFindOptions sweep;
   std::string plot;  ///< files; empty: none
@@ -19,11 +19,11 @@ struct LrFindCommandOptions : TrialOptions {
   void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// What to do after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the
-/// sweep was given (empty: the optimizer's usual one); or why the sweep advises none.
+/// Advice after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the sweep
+/// was given (empty: the optimizer's usual one); or the reason why the sweep suggests none.
 [[nodiscard]] std::string advice_of(const LrFindResult& found, const std::vector<double>& lr);
-/// Prints the curve, why it ended and the suggestions, and writes the files that are wanted.
-/// Returns the exit code. Throws Error.
+/// Prints the curve, why it ended and the suggestions, and writes the requested files. Returns the
+/// exit code. Throws Error.
 int lr_find(const LrFindCommandOptions& options);
 
 }  // namespace learn::cli

@@ -37,7 +37,7 @@
 namespace learn::cli {
 namespace {
 
-/// What is good to know, to the terminal, unless that is to be quiet, and to run.log.
+/// Writes useful information to the terminal, unless quiet, and to run.log.
 void tell(const std::string& line) {
   if (log::enabled(log::Level::info)) console::say(stderr, folded(line, stderr));
   log::to_file(line);
@@ -76,7 +76,7 @@ void update(RunRecord& record, Learner& learn) {
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
   float highest = 0;
   for (const BatchRecord& batch : recorder->batches(learn)) highest = std::max(highest, batch.lr);
-  // As it is written: 0.01, not the float's 0.009999999776.
+  // As it was given: 0.01, not the float's 0.009999999776.
   record.peak_lr = parse_real(fmt::format("{}", highest), kAnyNumber);
   const SkipHistory& steps = recorder->steps(learn);
   record.steps = {.applied = steps.counts().applied,
@@ -97,7 +97,7 @@ void update(RunRecord& record, Learner& learn) {
   for (const auto& [name, value] : last.metrics) record.results[name] = value;
 }
 
-/// What is shown when training has ended.
+/// Prints the summary at the end of the training.
 void show_closing(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
   const std::string path = shell_word(dir.path().string());
   if (record.best)
@@ -213,7 +213,7 @@ void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool ex
   const std::int64_t before = extends ? fit.epoch_clock : fit.fit_first_epoch;
   record.epochs += before;
   if (extends) {
-    learn.optimizer().set_lr_factor(1);  // a schedule of their own
+    learn.optimizer().set_lr_factor(1);  // a separate schedule
     return tell(fmt::format("extends a run of {} epochs by {}", before, record.epochs - before));
   }
   learn.resume();
@@ -255,7 +255,7 @@ void write_report(Experiment& experiment, const RunDir& dir, bool measure) {
   }
 }
 
-/// What is left to say when the training has ended in whatever way.
+/// Prints final messages after any kind of end.
 void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& settings) {
   if (record.status == "interrupted")
     tell("interrupted after a whole batch" +
@@ -267,7 +267,7 @@ void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& se
   show_closing(record, dir, settings);
 }
 
-/// A call of `learn train` that writes a run: its folder, and the options it began with.
+/// A call of `learn train` that writes a run: its folder, and its initial options.
 class Run {
  public:
   Run(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
@@ -304,7 +304,7 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
-    // Whoever interrupts a run needs the terminal back: what takes long is left out.
+    // After an interrupt the user waits for the terminal, so slow steps are skipped.
     const bool interrupted = record.status == "interrupted";
     if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
       write_report(experiment, dir, !interrupted);
@@ -373,8 +373,8 @@ void check_finished(const TrainOptions& options) {
                      status);
 }
 
-/// A run that has nothing left to do is left as it is, but for what is left of a report if the
-/// process was killed while it wrote that.
+/// A finished run is unchanged, except that the remains of a report are removed if the process was
+/// killed while writing it.
 int say_finished(const std::string& run) {
   RunDir::tidy(run);
   console::say(

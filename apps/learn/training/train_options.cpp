@@ -51,7 +51,7 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
   for (std::size_t i = first; i < t.all().size(); ++i) t.keep_out_of_config(t.all()[i].name);
 }
 
-/// Of the ways to call it that write no run, there can be one.
+/// Only one of the modes that do not write a run is allowed.
 void check_call(const TrainOptions& o) {
   std::vector<std::string> trials;
   for (const auto& [given, name] : {std::pair{o.dry_run, "--dry-run"},
@@ -79,7 +79,7 @@ const Preset& preset_of(const std::string& name) {
   return *std::ranges::find(presets(), name, &Preset::name);
 }
 
-/// Those that were given stay, and a mixed_precision of --callbacks has its own.
+/// Given options stay, and a mixed_precision in --callbacks has its own.
 void set_fp16_options(const ExperimentOptions& options,
                       const OptionTable& table,
                       const Preset& preset,

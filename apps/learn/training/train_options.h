@@ -5,8 +5,8 @@
 
 namespace learn::cli {
 
-/// The options of `learn train`: an experiment's, and those that steer one call and are no part of
-/// its configuration.
+/// The options of `learn train`: an experiment's, and options of one call that are not part of its
+/// configuration.
 struct TrainOptions {
   ExperimentOptions experiment;
   std::string config;
@@ -23,17 +23,17 @@ struct TrainOptions {
   /// The options, bound to these fields.
   [[nodiscard]] OptionTable table();
   /// Sets the fields from the command line's values: flag over configuration file over preset over
-  /// default; a run that is resumed stands in the place of the defaults, and must not be
-  /// contradicted. Then checks what must fit together. Throws UsageError, IoError, CheckpointError.
+  /// default; a resumed run replaces the defaults, and must not be contradicted. Then checks that
+  /// the options are consistent. Throws UsageError, IoError, CheckpointError.
   void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// Of these options those of the names `kept`. Throws std::logic_error for a name that there is
-/// not.
+/// Of these options those of the names `kept`. Throws std::logic_error for an unknown name.
 [[nodiscard]] OptionTable some_of_train(TrainOptions& options,
                                         const std::vector<std::string>& kept);
 
-/// Those that matter for single steps of a training: for commands that try steps and leave no run.
+/// Options that affect single steps of a training, for commands that try steps without writing a
+/// run.
 [[nodiscard]] OptionTable steps_of_train(TrainOptions& options);
 
 /// Options of a command that tries a part of a training: those of `learn train` that matter to it,
@@ -48,8 +48,8 @@ struct TrialOptions {
 
   /// All options of the command, bound to these fields.
   [[nodiscard]] virtual OptionTable table() = 0;
-  /// Those of an experiment that `table` does not have: a line of `learn train` may have them, and
-  /// they mean nothing to the command.
+  /// Options of an experiment that `table` does not have: a line of `learn train` may have them,
+  /// and they mean nothing to the command.
   [[nodiscard]] OptionTable without_effect();
 
  protected:

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::int64_t kDevRunBatches = 5;
 
-/// Times the batches of a pass and ends it when it has seen enough. The first two are left out:
-/// they touch memory for the first time, choose algorithms and wait for workers that only begin.
+/// Times the batches of a pass and ends it after enough of them. Ignores the first two, which touch
+/// memory for the first time, choose algorithms and wait for starting workers.
 class Stopwatch final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "stopwatch"; }
@@ -52,7 +52,7 @@ class Stopwatch final : public Callback {
   [[nodiscard]] double samples_per_second() const noexcept {
     return seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0;
   }
-  /// For so many samples.
+  /// Times for this number of samples.
   [[nodiscard]] double seconds_for(double samples) const noexcept {
     return samples_ > 0 ? samples * seconds_ / static_cast<double>(samples_) : 0;
   }
