@@ -1,4 +1,4 @@
-// The library of the CUDA backend, called before anybody has looked for a device.
+// Calls the library of the CUDA backend before a device was looked for.
 #include "framework/core/error.h"
 #include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/cuda_library.h"

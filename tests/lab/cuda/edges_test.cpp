@@ -40,7 +40,7 @@ struct Pair {
   }
 };
 
-/// A view that begins one element into its memory: no pack may be loaded from it.
+/// A view that starts one element into its memory: no pack may be loaded from it.
 Tensor shifted(Context& ctx, const Shape& shape, DType dtype, std::uint64_t seed) {
   return test::put_uniform(ctx, {shape.elements() + 1}, dtype, -1, 1, seed)
       .range(1, shape.elements())

@@ -13,7 +13,7 @@ using namespace learn;
 
 namespace {
 
-// Odd sizes leave a tail behind the packs; the last spans several blocks.
+// Odd sizes leave a tail after the packs; the last spans several blocks.
 constexpr std::int64_t kSizes[] = {0, 1, 7, 8, 129, 100003};
 
 /// One unit in the last place of the type, and half of one for a second rounding.

@@ -1,4 +1,4 @@
-// The whole step as one CUDA graph, beside the same training without it: the same bits.
+// Compares the whole step as one CUDA graph with the same training without it: the bits are equal.
 #include "callbacks/bn_freeze.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/ema.h"
@@ -56,7 +56,7 @@ struct Recipe {
   Prepare prepare = [](Learner&) {};
 };
 
-/// Everything a training leaves behind.
+/// All results of a training.
 struct Trained {
   test::MemoryState state;
   std::vector<double> losses;
@@ -153,8 +153,8 @@ Trained check_graph_equals_eager(const Recipe& recipe) {
   return graph;
 }
 
-/// Most batches are replays. Where x is made anew for each batch it may lie elsewhere until the
-/// arena has grown to its size, which makes one more kind or two.
+/// Most batches are replays. If x is created for each batch, its address may differ until the arena
+/// has reached its size, which adds one kind of step or two.
 void check_replayed(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.captured >= 2);
   CHECK(counts.captured <= 4);
@@ -170,7 +170,7 @@ void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
   CHECK(counts.operations > 10);
 }
 
-/// Scales the loss's gradient by an option of its own, which changes within an epoch.
+/// Scales the loss's gradient by an option, which changes within an epoch.
 class Fading final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "fading"; }

@@ -29,7 +29,7 @@ using namespace learn;
 
 namespace {
 
-/// Promises any number of bytes, and has none.
+/// Claims any number of bytes, without memory.
 class Promises final : public PageSource {
  public:
   void* allocate(std::size_t) override { return this; }

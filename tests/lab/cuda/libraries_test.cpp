@@ -1,5 +1,5 @@
-// What the op cases of convolutions and linear layers do not reach: operands that are not aligned,
-// empty batches, and the choice of plans.
+// Cases that the operation tests of convolutions and linear layers do not cover: operands that are
+// not aligned, empty batches, and the choice of plans.
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/conv/conv.h"
 #include "framework/kernels/conv/cuda/conv_plan.h"
@@ -36,7 +36,7 @@ double tolerance(DType dtype) {
   return dtype == DType::f32 ? 1e-5 : dtype == DType::f16 ? 2e-3 : 1.6e-2;
 }
 
-/// The same values on the device, `odd` elements behind an aligned address.
+/// Copies the values to the device, `odd` elements after an aligned address.
 Tensor on_device(Context& ctx, const Tensor& host, std::int64_t odd = 0) {
   Tensor aligned = to_device(ctx, ctx.step(), host);
   if (odd == 0) return aligned;
@@ -251,7 +251,7 @@ TEST_CASE("plans are kept in a folder and used again, but never damaged ones") {
   run_and_check();
   CHECK(files().size() == 3);
   CHECK(std::filesystem::last_write_time(files()[0]) == written);
-  // Cut in the middle of the plan, behind the key.
+  // Truncated in the middle of the plan, after the key.
   for (const auto& file : files())
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 100);
   run_and_check();

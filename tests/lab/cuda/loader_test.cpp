@@ -213,7 +213,7 @@ TEST_CASE("uploads wait for work on memory that was given back to the arena") {
   options.resident = false;
   {
     Tensor before = Tensor(plain.persistent(), {1 << 16}, DType::f32);
-    kernels::fill(plain, before, 9);  // nobody waits for it
+    kernels::fill(plain, before, 9);  // without waiting for it
   }
   Loader device(plain, data, options);
   host.begin(0);
@@ -237,7 +237,7 @@ struct Busy {
   static void run(void* busy) {
     auto& self = *static_cast<Busy*>(busy);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    // The fake runs it in the thread that waits for it, where nobody could let it go.
+    // The fake runs it in the thread that waits for it, which could not release it.
     while (!self.let_go && !test::interpreted() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     self.ran_early = !self.let_go;

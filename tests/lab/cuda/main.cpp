@@ -9,8 +9,8 @@
 
 namespace {
 
-/// Every log says what it ran on. False if that is not what the caller wanted, as when the fake
-/// runtime was to be preloaded and a static one is in its place.
+/// Logs the device that it ran on. Returns false if that is not the requested one, for example if
+/// the fake runtime should be preloaded but a static one is linked.
 bool name_device() {
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return false;
@@ -42,6 +42,6 @@ int main(int argc, char** argv) {
     }
   }
   (void)setenv("LEARN_TEST_DEVICE", "cuda", 1);  // see tests/support/gradcheck.h
-  (void)setenv("LEARN_DEVICE", "cpu", 0);        // of contexts beside those that ask for CUDA
+  (void)setenv("LEARN_DEVICE", "cpu", 0);        // of contexts in addition to those on CUDA
   return doctest::Context(argc, argv).run();
 }

@@ -1,4 +1,4 @@
-// What training takes of the device's memory, and that it takes no more as it goes on.
+// Device memory of a training, which does not grow over time.
 #include "callbacks/precision/mixed_precision.h"
 #include "tests/lab/cuda/short_training.h"
 

@@ -1,5 +1,5 @@
-// Heads are padded inside the backend (ADR 0010): the loss sees the classes there are and nothing
-// else, whatever lies in the scratch memory that the padding is made of.
+// Heads are padded inside the backend (ADR 0010): the loss uses only the existing classes, whatever
+// the scratch memory of the padding contains.
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/common/cuda/pad_channels.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"

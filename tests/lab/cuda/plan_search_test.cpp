@@ -116,7 +116,7 @@ TEST_CASE("halves are multiplied by tensor cores wherever an engine can, f32 by 
         REQUIRE(!plans.empty());
         CHECK(plans[0].engine().tensor_cores == is_half(dtype));
         for (const ConvPlan& plan : plans) CHECK(plan.engine().deterministic);
-        // Those without follow behind, for a race to try.
+        // Plans without it follow, for the timing to try.
         CHECK(std::is_partitioned(plans.begin(), plans.end(), [](const ConvPlan& plan) {
           return plan.engine().tensor_cores;
         }));

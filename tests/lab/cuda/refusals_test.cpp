@@ -1,6 +1,6 @@
-// What tests on a device can only be shown without one: that a wrong result is found whole, and
-// what happens when the runtime or a library refuses a call that nearly always succeeds. Only the
-// fake runtime does that on demand (fake/refusal.h); the program runs nowhere else.
+// Cases that cannot be shown on a real device: a wrong result is detected completely, and the
+// runtime or a library refuses a call that nearly always succeeds. Only the fake runtime does that
+// on demand (fake/refusal.h); the program runs nowhere else.
 #include "callbacks/cuda_graph.h"
 #include "framework/autograd/ops.h"
 #include "framework/kernels/conv/conv.h"
@@ -31,12 +31,12 @@ using test::oracle;
 
 namespace {
 
-/// The calls named are refused while it lives. What it leaves behind must not be an error that
-/// somebody else's call would be blamed for.
+/// The named calls are refused during its lifetime. Afterwards no error may remain that would be
+/// attributed to another call.
 class Refusal {
  public:
   explicit Refusal(const std::string& calls) {
-    // A value of its own: the fake counts calls from when the variable got its value.
+    // A unique value, because the fake counts calls from the time the variable got its value.
     static int number = 0;
     const std::string value = calls + ",refusal" + std::to_string(++number);
     (void)setenv("FAKE_CUDA_REFUSE", value.c_str(), 1);

@@ -1,4 +1,4 @@
-// A training that was saved on one device goes on on the other one.
+// A training that was saved on one device continues on another one.
 #include "callbacks/lambda.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "framework/io/checkpoint.h"

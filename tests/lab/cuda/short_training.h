@@ -23,7 +23,7 @@ struct ShortTraining {
   nn::Loss loss = nn::cross_entropy();
 };
 
-/// As it is on a GPU; so narrow and short that it takes seconds where kernels are interpreted.
+/// As on a GPU, but narrow and short enough to take seconds when kernels are interpreted.
 [[nodiscard]] inline ShortTraining sized(ShortTraining training) {
   if (interpreted()) {
     training.batch = 4;
@@ -64,7 +64,7 @@ struct ShortRun {
 
   void fit(std::int64_t epochs = 1) { learn.fit(epochs, static_cast<double>(lr)); }
 
-  /// Of all training batches so far.
+  /// Losses of all training batches so far.
   [[nodiscard]] std::vector<double> losses() {
     std::vector<double> out;
     for (const auto& batch : learn.find<Recorder>()->batches(learn)) out.push_back(batch.loss);

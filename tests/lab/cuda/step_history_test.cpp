@@ -1,4 +1,4 @@
-// What is known of each step on a device, where the host learns of it later, beside the CPU.
+// Compares the records of each step on a device, where the host gets them later, with the CPU's.
 #include "callbacks/cuda_graph.h"
 #include "callbacks/diagnose/blame.h"
 #include "callbacks/diagnose/inject.h"
@@ -24,7 +24,8 @@ namespace {
 
 const test::ShortTraining kTraining{.model = "small:width=4", .batch = 4, .steps = 7};
 
-/// Of each batch the loss scale after it, whether its step was made, and the sizes of the step.
+/// For each batch: the loss scale after it, whether its step was applied, and the sizes of the
+/// step.
 struct Steps {
   std::vector<float> scales;
   std::vector<std::int64_t> skipped;

@@ -20,7 +20,7 @@ using namespace learn;
 
 namespace {
 
-/// What a few steps of a small net gave.
+/// Results of a few steps of a small net.
 struct Trained {
   std::vector<double> losses;
   StepControl control;

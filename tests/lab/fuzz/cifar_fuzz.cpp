@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
     set.height = set.width = 32;
     // With the highest bit, all there is: too little or too much.
     const std::size_t taken = bytes[0] >= 128 ? rest.size() : std::min(rest.size(), wanted);
-    // In memory of exactly that size, so that a read behind its end is seen.
+    // In memory of exactly that size, so that a read past its end is detected.
     const std::vector<std::uint8_t> file(rest.begin(),
                                          rest.begin() + static_cast<std::ptrdiff_t>(taken));
     data::add_cifar_records(file, "fuzz.bin", format, records, set);

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
     Fields fields;
     set_options(fields.table, parse_config(source, "fuzz.toml", "train", fields.table));
     fuzz::require(fields.integer > 0 && fields.real > 0);
-    // What is written is read back as the same.
+    // A written configuration is read back unchanged.
     const std::string written = write_config(fields.table, "train");
     Fields again;
     set_options(again.table, parse_config(written, "written.toml", "train", again.table));

@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
-/// What the fuzz targets have in common. Each target is one function that is given bytes; libFuzzer
-/// calls it with what it makes up, replay.cpp with the files of the corpus.
+/// Common code of the fuzz targets. Each target is one function of bytes; libFuzzer calls it with
+/// generated inputs, replay.cpp with the files of the corpus.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size);
 
 namespace learn::fuzz {

@@ -1,5 +1,5 @@
-// Any file as an image, and, as hardly any that is made up has the right checksums, any PNG with
-// those repaired.
+// Reads any file as an image. Generated PNG files almost never have the right checksums, so they
+// are also read with repaired ones.
 #include "data/images/image_codec.h"
 #include "tests/lab/fuzz/fuzz.h"
 

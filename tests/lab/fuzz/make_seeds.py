@@ -18,7 +18,7 @@ import tarfile
 import zipfile
 import zlib
 
-# Of 8x8 pixels, by libjpeg-turbo: there is no encoder in Python's library.
+# 8x8 pixels, from libjpeg-turbo, because Python's library has no encoder.
 JPEGS = {
     "baseline": (
         "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6j"
@@ -61,12 +61,12 @@ JPEGS = {
         "ZyTX/9k="
     ),
 }
-# Of 8x8 pixels, interlaced, by Pillow.
+# 8x8 pixels, interlaced, from Pillow.
 GIF = (
     "R0lGODdhCAAIAIMAAAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLywAAAAACAAIAAAILQABHHBQ"
     "gMEABQEQPDDQgMACAQkEEjSIUCFDhxAlFjyYcGHDhxEHbqzoEWOCgAA7"
 )
-# Of 8x8 pixels, by libwebp.
+# 8x8 pixels, from libwebp.
 WEBPS = {
     "lossy": (
         "UklGRkIAAABXRUJQVlA4IDYAAADQAQCdASoIAAgAAsBMJbACdAD0MZJEgAD+81QjP5hwK0HHWCSzNgK1g45P9qV34h99P1jqwAA="
@@ -159,7 +159,7 @@ def safetensors_seeds():
     yield "sealed", safetensors(every, {"learn.kind": "weights", "text": "\n\"\\é"}, seal=2)
     yield "sealed-before", safetensors({"w": every["f32"]}, {"learn.kind": "weights"}, seal=1)
     yield "empty", safetensors({})
-    # What was tried on this format: products that wrap, bytes of two tensors, a hole, a key twice.
+    # Known attacks on this format: products that overflow, overlapping tensors, a hole, a duplicate key.
     yield "wraps-to-nothing", safetensors({"w": ("F32", [2**32, 2**32], b"")})
     yield "wraps", safetensors({"w": ("F64", [3, 2**61 + 1], b"\0" * 24)})
     yield "overlap", safetensors(every).replace(b"[16,22]", b"[14,20]")
@@ -253,7 +253,7 @@ def tar(members):
                 entry.type, entry.linkname = tarfile.SYMTYPE, "elsewhere"
             entry.size = len(content or b"")
             archive.addfile(entry, io.BytesIO(content or b""))
-    # As short as tar allows: the end mark, without the blocks that fill it up.
+    # As short as tar allows: the end mark, without padding blocks.
     return out.getvalue().rstrip(b"\0").ljust(512 * (len(out.getvalue().rstrip(b"\0")) // 512 + 3), b"\0")
 
 

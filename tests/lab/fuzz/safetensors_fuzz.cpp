@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
       read += data.size();
     }
     fuzz::require(read <= size);
-    // The file of a learn that is this one's: any change of a byte would have been refused.
+    // A file of this version of learn: any change of a byte is refused.
     if (!file.metadata().contains(std::string(kHash)))
       fuzz::require(!file.metadata().contains(std::string(kFormat)));
   });

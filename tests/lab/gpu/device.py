@@ -8,10 +8,10 @@ import subprocess
 
 
 class NoGpu(Exception):
-    """Why there is none."""
+    """Reason for its absence."""
 
 
-# What decides about its speed, for nvidia-smi.
+# Properties that determine its speed, for nvidia-smi.
 SETTINGS = ["pstate", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.draw", "power.limit", "temperature.gpu",
             "clocks_event_reasons.active", "mig.mode.current"]
 

@@ -1,4 +1,4 @@
-"""Runs programs side by side, each with a limit of time and a log of its own, and says what came of them."""
+"""Runs programs in parallel, each with a time limit and a log, and returns their outcomes."""
 import concurrent.futures
 import dataclasses
 import os
@@ -23,7 +23,7 @@ class Job:
 
 @dataclasses.dataclass
 class Outcome:
-    """What came of a job or of a stage: passed, failed, missing (a tool is not there) or not run."""
+    """Outcome of a job or a stage: passed, failed, missing (a tool is not installed) or not run."""
     name: str
     status: str
     seconds: float = 0

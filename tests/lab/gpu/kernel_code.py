@@ -21,8 +21,7 @@ RULES = pathlib.Path(__file__).with_name("code_rules")
 ARCHITECTURE = 90
 LOAD, STORE, LOCAL_LOAD, LOCAL_STORE, CALL, BRANCH = 0x981, 0x986, 0x983, 0x387, 0x944, 0x947
 LOCAL = {LOCAL_LOAD, LOCAL_STORE, 0x987}
-# Reciprocals, the check before the slow path of an IEEE division, calls of that path, and the conversion that an integer
-# division begins with; each with a register, a constant or an immediate operand.
+# Reciprocals, the check before the slow path of an IEEE division, calls of that path, and the conversion that an integer division starts with; each with a register, a constant or an immediate operand.
 DIVISIONS = {"a reciprocal": 0x108, "a division": 0x102, "an integer division": 0x106}
 REGISTER_FORMS = 0x1FF
 RECIPROCAL = 4  # of the functions of MUFU
@@ -35,19 +34,19 @@ class Instruction(collections.namedtuple("Instruction", "at low high")):
 
     @property
     def bytes_moved(self):
-        """Of a load or store of global memory."""
+        """Width of a load or store of global memory."""
         return {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}.get(self.high >> 9 & 7, 0)
 
     @property
     def target(self):
-        """Of a branch: its offset is in words of 4 bytes behind it, 8 bits of it apart from the others."""
+        """Target of a branch: its offset is in words of 4 bytes after it, with 8 of its bits in a separate field."""
         offset = (self.high & 0x3FFFF) << 30 | self.low >> 34
         offset -= (offset >> 47) << 48
         return self.at + 16 + 4 * (offset << 8 | self.low >> 16 & 0xFF)
 
     @property
     def division(self):
-        """What of a division this is; empty if nothing."""
+        """The part of a division that this is; empty if none."""
         if self.name == CALL:
             return "a call"
         for what, form in DIVISIONS.items():

@@ -64,7 +64,7 @@ class Fake:
         return self.run(program, f"--test-case={pattern(name)}").returncode != 0
 
     def check(self, program, names):
-        """What is wrong with the list, in words."""
+        """Faults of the list, as text."""
         known = cases(self.build / "bin" / program)
         found = [f"{program}: there is no case '{name}'" for name in names if name not in known]
         found += [f"{program}: '{name}' reads nothing that a library wrote" for name in names

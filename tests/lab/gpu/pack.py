@@ -23,7 +23,7 @@ import tarfile
 import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-# Of the system that unpacks it, as their versions must fit its kernel, its loader and its driver.
+# Provided by the system that unpacks it, because their versions must match its kernel, loader and driver.
 OF_THE_SYSTEM = re.compile(r"(ld-linux.*|linux-vdso|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|libcuda|libcudnn\w*|"
                            r"libcublas\w*|libnvrtc\w*)\.so\b")
 MOST_BYTES = 30_000_000
@@ -32,7 +32,7 @@ WINDOW = {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 128 << 20}
 
 
 def built_files(place):
-    """What is packed of the build: path in it -> file. Ends the program if something is not there."""
+    """Files of the build to pack: path in it -> file. Ends the program if one is missing."""
     names = [*run.BUILT, run.FAKE_RUNTIME]
     try:
         run.check_built(place, names)
@@ -61,7 +61,7 @@ def libraries_of(files):
 
 
 def facts(place):
-    """What the summary of the run says about the build: the machine that unpacks it cannot know."""
+    """Information about the build for the summary of the run, which the unpacking machine does not have."""
     cache = (place / "CMakeCache.txt").read_text(errors="replace")
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, flags=re.MULTILINE)
     return {"commit": run.commit(), "date": datetime.date.today().isoformat(), "toolkit": run.toolkit(),

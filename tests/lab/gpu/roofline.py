@@ -31,7 +31,7 @@ ARITHMETIC = {"f16": HALVES, "bf16": HALVES, "f32": Arithmetic(54e12, (0.65, 0.7
 GAP = 1.0e-6  # s between the end of a node of a graph and the beginning of the one that waits for it
 KERNEL_LEAST = 2.0e-6  # s of the smallest kernel
 COPY_LEAST = 2.5e-6  # s of the smallest copy or fill
-# A product of few tiles: time to begin and end, and per 64 terms of its sums, which one tile adds up one by one.
+# A product of few tiles: time to start and end, and per 64 terms of its sums, which one tile adds up one by one.
 PRODUCT_LEAST, PRODUCT_SLICE = 2.0e-6, 0.13e-6
 MOST_SLICES = 16  # of a weight's gradient, whose sums are split among tiles
 
@@ -51,7 +51,7 @@ class Operation(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Of a convolution of the libraries: "cudnn,forward,type=f16,n=64,h=32,c=8,k=64,r=3,stride=1,p=32"."""
+    """A convolution of the libraries: "cudnn,forward,type=f16,n=64,h=32,c=8,k=64,r=3,stride=1,p=32"."""
     kind: str
     type: str
     n: int
@@ -86,7 +86,7 @@ def product_seconds(operation):
 
 
 def seconds(operation):
-    """Of one node, with the gap behind it."""
+    """Time of one node, with the gap after it."""
     if operation.name.startswith("cudnn,"):
         return GAP + conv_seconds(operation)
     if operation.name.startswith("cublas,"):

@@ -52,14 +52,14 @@ BUILT = [*(f"bin/{program}" for program in PROGRAMS + OTHER_PROGRAMS), KERNELS, 
 SANITIZED = {"tests_cuda": 1, "tests_cuda_ops": 8, "tests_cuda_conv": 3, "tests_cuda_libraries": 1}
 OWN_KERNELS_ONLY = library_cases.PROGRAMS
 # API errors are checked by the program itself, and the libraries ask for functions that a driver may not have.
-# Their own kernels are not ours to judge: ours have mangled names that begin with _ZN5learn.
+# Their kernels are excluded: ours have mangled names that start with _ZN5learn.
 FOUND = 99
 SANITIZER_WORDS = [f"--error-exitcode={FOUND}", "--report-api-errors=no", "--target-processes=all", "--kernel-name",
                    "kns=5learn"]
-# Of the libraries' kernels initcheck must know at least what they wrote.
+# initcheck must at least record what the libraries' kernels wrote.
 TRACKS_LIBRARIES = "--initcheck-track-filtered-global-memory"
 TOOLKIT = "/usr/local/cuda/bin"  # often not on the PATH
-# What must have passed so that the kernels count as tested, and as tested under the sanitizers too.
+# Stages that must pass so that the kernels count as tested, and as tested under the sanitizers.
 TESTED = ["smoke", "parity", "determinism"]
 # The fault of planted_faults that each must find.
 FAULTS = {"memcheck": "out_of_bounds", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
@@ -85,7 +85,7 @@ class Run:
         self.library_path = ""
 
     def unpack(self):
-        """Raises NotReady for a file that is no whole pack."""
+        """Raises NotReady for a file that is not a complete pack."""
         try:
             with tarfile.open(self.options.pack) as archive:
                 # Nothing outside of the folder; Pythons older than that trust the archive.
@@ -104,7 +104,7 @@ class Run:
             raise NotReady(str(missing)) from None
 
     def variables(self):
-        """Of the environment of every program."""
+        """Part of the environment of every program."""
         own = {"FAKE_CUDA_DEVICE": str(self.place / "tests/lab/cuda/devices/h200.json")} if self.options.pack else {}
         return {"LD_LIBRARY_PATH": self.library_path, **own}
 
@@ -147,7 +147,7 @@ class Run:
             Job("build", [str(scripts / "build.sh"), "release", *PROGRAMS, *OTHER_TARGETS], 900)], 1)
 
     def machine(self):
-        """What the program itself says of the machine."""
+        """The program's own report on the machine."""
         preload = {"LD_PRELOAD": str(self.place / FAKE_RUNTIME)} if self.fake else {}
         said = jobs.run(Job("doctor", [str(self.place / "bin/learn"), "doctor"], 60, {**self.variables(), **preload}),
                         self.logs)
@@ -179,7 +179,7 @@ class Run:
         return self.all_of("memory", [self.test("tests_cuda_models", "--source-file=*memory_test*", name="memory")], 1)
 
     def bench(self):
-        """How long steps take, eager and as a graph, for the table beside the predictions."""
+        """Times of steps, eager and as a graph, for the table with the predictions."""
         return self.all_of("bench", [
             Job(f"bench_step {net.model} {net.batch} {net.precision}{' graph' * graph}",
                 [str(self.place / "bin/bench_step"), "--model", net.model, "--batch", str(net.batch), "--device", "cuda",
@@ -224,7 +224,7 @@ class Run:
         return self.sanitize("memcheck", SANITIZED)
 
     def racecheck(self):
-        # The libraries' kernels synchronise in ways of their own: under racecheck one of cuBLASLt's ends in "an illegal
+        # The libraries' kernels use their own synchronization: under racecheck one of cuBLASLt's ends in "an illegal
         # memory access" and an internal error of the sanitizer, though it is filtered out.
         return self.without_libraries("racecheck")
 
@@ -318,7 +318,7 @@ def of_toolkit(program):
 
 
 def help_of(program):
-    """What a program says of its options; nothing if there is no program."""
+    """Help text of a program; empty if it does not exist."""
     return subprocess.run([program, "--help"], capture_output=True, text=True).stdout if program else ""
 
 

@@ -159,7 +159,7 @@ class Summary(unittest.TestCase):
 
 
 class WholeRun(unittest.TestCase):
-    """main() on a GPU that is a stand-in, in a folder of its own."""
+    """main() on a simulated GPU, in a separate folder."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -129,7 +129,7 @@ def recorded(text):
 
 
 def complaints(now, before):
-    """What differs from the file, in words."""
+    """Differences from the file, as text."""
     name = now.net.title
     if before is None:
         return [f"{name} is not in {STEPS.name}"]

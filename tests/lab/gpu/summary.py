@@ -23,7 +23,7 @@ def file_name(facts):
 
 
 def lines_marked(outcomes, mark):
-    """What programs printed behind a mark, in order, each once: "memory: ..." """
+    """Texts that programs printed after a mark, in order, each once: "memory: ..." """
     return list(dict.fromkeys(line[len(mark) + 1:].strip() for outcome in outcomes
                               for line in outcome.output.splitlines()
                               if line.startswith(mark + ":")))
@@ -61,7 +61,7 @@ def worse(a, b):
 
 
 def bench_table(outcomes):
-    """Steps as bench_step measured them, beside what tests/lab/gpu/steps.md predicts of their graphs."""
+    """Times of steps measured by bench_step, next to the predictions for their graphs in tests/lab/gpu/steps.md."""
     predicted = step_costs.recorded(step_costs.STEPS.read_text())
     rows = []
     for outcome in outcomes:

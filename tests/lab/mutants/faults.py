@@ -112,7 +112,7 @@ def check(faults: list[Fault], root: Path) -> list[str]:
 
 def follow(faults: list[Fault], sources: dict[str, str]) -> dict[str, str]:
     """Where the text of faults has gone whose file is not there or has it no longer: from the place of a fault to the one file
-    of `sources` (path and text) that has it once. Those that are in no file, or in several, are left out."""
+    of `sources` (path and text) that has it once. Texts in no file, or in several, are left out."""
     moved = {}
     for fault in faults:
         old = "\n".join(fault.old)

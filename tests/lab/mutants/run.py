@@ -78,7 +78,7 @@ def copy_tree() -> str:
 
 
 def run(command: list[str], seconds: float, folder: Path, environment: dict[str, str] | None = None) -> tuple[int | None, str]:
-    """Exit status, None after so many seconds, and what it printed."""
+    """Exit status, None after that many seconds, and the output."""
 
     def limits() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -111,7 +111,7 @@ class Build:
 
     def __init__(self, cuda: bool, jobs: int) -> None:
         self.cuda, self.jobs = cuda, jobs
-        # As deep in its tree as a developer's build: ccache then knows what that has compiled.
+        # At the same depth in its tree as a developer's build, so that ccache can reuse its objects.
         self.folder = TREE / "build" / ("cuda" if cuda else "cpu")
         launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
         os.environ.setdefault("CCACHE_NOHASHDIR", "1")
@@ -145,7 +145,7 @@ class Trial:
         self.all_programs: list[str] | None = None
 
     def step(self, name: str, command: list[str]) -> str:
-        """What noticed, empty if nothing did. In the clean tree it measures, and nothing may fail."""
+        """The test that failed, empty if none did. In the clean tree it measures times, and no test may fail."""
         limit = 3600.0 if self.is_clean else 60 + 10 * self.clean_seconds[name]
         began = time.monotonic()
         status, output = run(command, limit, self.build.folder)
@@ -200,7 +200,7 @@ class Trial:
 
 
 class Results:
-    """What is known of faults, and how long tests take in the clean tree."""
+    """Earlier results of faults, and the times of tests in the clean tree."""
 
     def __init__(self, tree: str, fresh: bool) -> None:
         self.file, self.tree = WORK / "results.json", tree
@@ -212,7 +212,7 @@ class Results:
         return self.known["clean"].setdefault(f"{self.tree} {build.folder.name}", {})
 
     def of(self, fault: Fault, likely: bool) -> str | None:
-        """What noticed it, "" if nothing did, None if it must be tried."""
+        """The test that noticed it, "" if none did, None if it must be tried."""
         entry = self.known["faults"].get(fault.key())
         if entry is None or (not entry["noticed"] and (entry["tree"] != self.tree or entry["likely"] > likely)):
             return None
@@ -303,7 +303,7 @@ def parse() -> argparse.Namespace:
 
 
 def follow(faults: list[Fault]) -> None:
-    """Writes the paths of faults anew whose text is in another file now."""
+    """Updates the paths of faults whose text moved to another file."""
     texts = {name: (ROOT / name).read_text() for name in sources()
              if name.endswith((".h", ".cpp", ".cu", ".cuh")) and not name.startswith("tests/")}
     for place, path in lists.follow(faults, texts).items():

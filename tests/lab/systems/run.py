@@ -124,8 +124,7 @@ def two_commands(name, debian, quick):
 
 
 def packages(row, debian, tree):
-    """What cpack makes of the quickstart's build, installed, and a project that uses it; the same of one shared library; and a
-    project that has the tree in a folder."""
+    """Packages made by cpack from the quickstart's build, installed, with a project that uses them; the same with one shared library; and a project with the tree in a subfolder."""
     build = "~user/'my learn'/build/release"
     use = "~user/'my learn'/tests/lab/package/package.py"
     debian.run("apt-get install -y -qq --no-install-recommends file dpkg-dev")  # which cpack asks
@@ -195,7 +194,7 @@ def packed(name, debian, _):
 
 
 def cuda_folders():
-    """The toolkit of this machine, for systems that have none: as it is called and as it lies."""
+    """The toolkit of this machine, for systems without one: its name and its path."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.path.exists(nvcc):
         raise SystemsError("there is no CUDA toolkit here: neither nvcc on the PATH nor /usr/local/cuda")

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 ROOMS = ("framework", "callbacks", "models", "data", "apps")
 LIST = ROOT / "tests/lab/tools/errors_not_raised.txt"
 ERROR_H = "framework/core/error.h"
-# Under a heading that begins so an error may be raised all the same: another machine can.
+# Errors under a heading that starts with this may be raised on another machine.
 ELSEWHERE = "only on some machines: "
 
 COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 def blank(source: str, texts: bool) -> str:
-    """Blanks comments and, if wanted, what is quoted. Nothing changes its place."""
+    """Blanks comments and, if requested, quoted text, without moving anything."""
     def blanked(found: "re.Match[str]") -> str:
         word = found.group(0)
         if word.startswith("/"):
@@ -173,7 +173,7 @@ def main() -> None:
     raised = set()
     for line in set(options.log.read_text().splitlines()):
         file, _, number = line.rpartition(":")
-        # The compiler's name of a file may begin with folders above the project.
+        # The compiler's name of a file may start with folders above the project.
         at = next((found.start() for found in re.finditer(rf"\b(?:{'|'.join(ROOMS)})/", file)
                    if file[found.start():] in sources), None)
         if at is not None:

@@ -41,7 +41,7 @@ ROOMS = {
     "data/sets": ["data/files"],
     "data/loading": ["data/sets", "framework/kernels"],
     "data/show": ["data/loading", "framework/drawing"],
-    # What a trained model is used with: it knows the registries of models and data.
+    # Use of a trained model: depends on the registries of models and data.
     "framework/inference": ["framework/runs", "framework/evaluation", "models", "data/loading"],
     "framework/learn.h": ["callbacks/precision", "callbacks/report", "framework/inference"],  # for users; nothing below apps includes it
     "apps": ["framework/learn.h", "callbacks/diagnose", "data/show", "framework/amp", "framework/export", "framework/html", "framework/inference"],

@@ -9,7 +9,7 @@ import sys
 ROOT = pathlib.Path(__file__).parents[3]
 TOP = {"CMakeLists.txt", "CMakePresets.json", "README.md", "framework", "callbacks", "models", "data", "apps", "tests"}
 MAX_LINES = 500
-# Of a folder of the product: what a newcomer takes in at once (ADR 0038).
+# Maximum number of sources in a folder of the product (ADR 0038).
 MAX_FILES = 35
 OPEN_PROMISE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SUITE_CASE_WITH_COMMA = re.compile(r'^ +TEST_CASE\("[^"]*,')

@@ -77,7 +77,7 @@ class Toolkit(unittest.TestCase):
         return ran.returncode, ran.stdout
 
     def check_off(self, reason, *words, **environment):
-        """AUTO goes on and says in one line why; ON stops and says the same."""
+        """AUTO continues and prints the reason in one line; ON stops with the same reason."""
         self.check_auto(reason, *words, **environment)
         code, out = self.configure(*words, "-DLEARN_CUDA=ON", **environment)
         self.assertEqual(code, 1, out)

@@ -38,7 +38,7 @@ def missing_in_program(readelf: str, file: Path, flags: set[str]) -> list[str]:
         "noexecstack": stack is not None and "E" not in stack[1],
     }
     absent = [flag for flag, held in holds.items() if flag in flags and not held]
-    # The backend is loaded when a device is looked for, so that a program runs where there is none.
+    # The backend is loaded when a device is looked for, so that a program runs without one.
     return absent + [f"start without {name}"
                      for name in re.findall(r"NEEDED.*\[(lib(?:cud|cublas|nv)[^]]*)\]", dynamic) if is_program]
 

@@ -22,7 +22,7 @@ GPU = Path("tests/lab/gpu")
 
 
 def run(*words, **environment):
-    """What the program prints; ends this one if it fails."""
+    """Output of the program; ends this one if it fails."""
     ran = subprocess.run([str(word) for word in words], cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
     if ran.returncode != 0:
         sys.exit(f"{ran.stdout}error: {' '.join(map(str, words))}: exit status {ran.returncode}")
@@ -34,7 +34,7 @@ def python(program, *words):
 
 
 def report(program, *words):
-    """For what is written by hand: prints what is wrong and goes on."""
+    """For records written by hand: prints the faults and continues."""
     subprocess.run([sys.executable, program, *map(str, words)], cwd=ROOT, check=False)
 
 

@@ -43,7 +43,7 @@ class Loop:
 
 
 class Flow:
-    """The basic blocks of one function, where each goes on, and its natural loops."""
+    """The basic blocks of one function, their successors, and its natural loops."""
 
     def __init__(self, body):
         self.blocks, self.next = self._split(body)

@@ -36,7 +36,7 @@ PARTS = {
 WHOLE = {part: whole for whole, parts in PARTS.items() for part in parts}
 # Made of 4 x 4 floats on purpose; and what makes no loops.
 NARROW = {("kernels_avx2", "transpose"), ("kernels_avx512", "transpose"), ("tile_moves", "with_avx512_moves")}
-# What fills registers or moves values between them, as outer loops do for inner ones.
+# Instructions that fill registers or move values between them, as outer loops do for inner ones.
 MOVE = re.compile(r"v(p?broadcast|mov|extract|insert|p?xor|pternlog|pcmpeq|perm|p?shuf|p?unpck)")
 MEMORY = r"\w+,[-0-9a-fx]*\("
 SCALAR_STORE = re.compile(r"%[a-z]" + MEMORY + "(?!%rsp|%rbp)")
@@ -91,7 +91,7 @@ class Function:
 
 
 def vector_functions(functions):
-    """Those of simd::run one by one; of cpu/simd/ all parts of a kernel as one."""
+    """Kernels of simd::run one by one; in cpu/simd/, all parts of a kernel as one."""
     joined = {}
     for file, symbol, body in functions:
         stem, found = file.split(".")[0], RUN.search(symbol)

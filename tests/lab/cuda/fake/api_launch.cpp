@@ -1,5 +1,5 @@
-// What nvcc's host code calls: the registration of kernels and variables, and launches. These names
-// are not documented; they are those of CUDA 13.0.
+// Functions that nvcc's host code calls: the registration of kernels and variables, and launches.
+// These names are not documented; they are those of CUDA 13.0.
 #include "tests/lab/cuda/fake/api_error.h"
 #include "tests/lab/cuda/fake/block.h"
 #include "tests/lab/cuda/fake/coverage.h"

@@ -17,7 +17,7 @@ namespace {
 bool is_host(const void* p) { return !is_device(p); }
 bool is_pageable(const void* p) { return is_host(p) && !is_pinned(p); }
 
-/// The direction must fit the pointers, and what is on the device must lie in its allocation.
+/// The direction must match the pointers, and device ranges must be within their allocation.
 void check_copy(
     const void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, const char* call) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;

@@ -235,7 +235,7 @@ void run_grid(const PtxModule& module,
   const std::size_t blocks =
       std::size_t{shape.grid.x} * std::size_t{shape.grid.y} * std::size_t{shape.grid.z};
   std::vector<std::uint32_t> order = wanted_blocks(blocks);
-  // The order in which blocks run is nobody's business.
+  // A kernel must not depend on the order of its blocks.
   if (schedule().order == Order::late) std::reverse(order.begin(), order.end());
   if (schedule().order == Order::random)
     std::shuffle(order.begin(), order.end(), schedule().random);

@@ -51,7 +51,7 @@ class Block {
   void fence(Warp& warp, std::uint32_t lanes);
 
   [[nodiscard]] const Kernel& kernel() const { return kernel_; }
-  /// Of a survey: what the blocks that ran have touched of global memory.
+  /// For a survey: global memory touched by the blocks that ran.
   [[nodiscard]] const Footprint& footprint() const { return footprint_; }
   [[noreturn]] void fault(const Instruction& instruction, int thread, std::string_view what) const;
 
@@ -75,7 +75,7 @@ class Block {
   std::byte* local(
       const Warp& warp, const Instruction& instruction, int lane, std::uint64_t address, int bytes);
   std::byte* argument(const Instruction& instruction, int thread, std::uint64_t address, int bytes);
-  /// The storage of an address in shared memory; faults if it lies in no variable.
+  /// The storage of an address in shared memory; faults if it is not in a variable.
   std::size_t shared_offset(const Instruction& instruction,
                             int thread,
                             std::uint64_t address,

@@ -36,7 +36,7 @@ void join_capture(CUstream_st& stream, const CUevent_st& event);
 /// A call that a capture in progress forbids: breaks the capture, says so on stderr, and returns
 /// the code that the call must return; cudaSuccess if nothing forbids it.
 [[nodiscard]] cudaError_t forbidden_by_capture(std::string_view call);
-/// The same for calls that wait for one stream.
+/// Checks calls that wait for one stream.
 [[nodiscard]] cudaError_t forbidden_by_capture(std::string_view call, CUstream_st& stream);
 
 /// Runs every node once.

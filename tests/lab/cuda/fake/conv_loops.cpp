@@ -13,7 +13,7 @@ template <class Body>
 void for_each_row(const ConvSizes& z, Body&& body) {
   const std::int64_t inputs = z.c / z.groups;
   const std::int64_t outputs = z.k / z.groups;
-  // The order of the sums: a hostile library adds from behind.
+  // The order of the sums: a hostile library adds in reverse.
   const auto ordered = [](std::int64_t i, std::int64_t count) {
     return hostile_libraries() ? count - 1 - i : i;
   };

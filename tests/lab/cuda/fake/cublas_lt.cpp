@@ -35,7 +35,7 @@ F* real(F* like, const char* symbol) {
 }
 #define LEARN_REAL(function) real(&function, #function)
 
-/// What the chosen algorithm asks for; real ones range from nothing to the limit.
+/// Workspace of the chosen algorithm; real ones range from nothing to the limit.
 constexpr std::size_t kWorkspace = std::size_t{64} << 10U;
 
 template <class T>
@@ -70,7 +70,7 @@ Element element_of(std::int32_t type) {
   }
 }
 
-/// One matrix, or `count` of them, one behind the other.
+/// One matrix, or `count` of them, one after the other.
 struct Matrix {
   std::int64_t rows, columns, ld, count;
   Element type;

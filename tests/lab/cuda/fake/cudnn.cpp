@@ -54,7 +54,7 @@ std::string device_json() {
   return text;
 }
 
-/// What a variant pack was given; the real library does not tell.
+/// Contents of a variant pack, which the real library does not return.
 struct Pack {
   std::vector<std::int64_t> ids;
   std::vector<void*> pointers;
@@ -199,7 +199,7 @@ class Run {
     return static_cast<std::uint64_t>(t.elements()) * bytes_of(t.type);
   }
 
-  /// What a convolution calls its operands, and which of them it writes.
+  /// Names of a convolution's operands, and which of them it writes.
   struct Roles {
     const char *x, *w, *y, *result;
   };
@@ -220,7 +220,7 @@ class Run {
       stop("cudnn: this operation is not modelled: {}", node.dump());
   }
 
-  /// What is not added to may be written before the operands are read.
+  /// A result that is overwritten may be written before the operands are read.
   void spoil_results() {
     for (const Json& node : nodes_) {
       const auto& operation = node.at("operation").get_ref<const std::string&>();

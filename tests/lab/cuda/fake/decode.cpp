@@ -39,7 +39,7 @@ int Decoding::width(std::string_view text) const {
 
 void Decoding::out_text(std::string_view text, int bytes) {
   if (result.outs == result.out.size()) return fail();
-  // "_" is a destination nobody wants; it gets a plane nobody reads.
+  // "_" is an unused destination; it gets a plane that is never read.
   const Names::Register reg = names_.find_register(text);
   const std::uint32_t plane = text == "_" ? names_.value_plane("0", bytes) : reg.plane;
   if (text != "_" && bytes_of(reg.type) != bytes) return fail();

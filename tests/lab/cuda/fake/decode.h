@@ -18,7 +18,7 @@ struct Statement {
   std::vector<std::string> operands;  ///< {a,b} and [a+4] stay whole
 };
 
-/// What names mean inside a kernel. Offsets are planes of the warp's register file.
+/// Meaning of names within a kernel. Offsets are planes of the warp's register file.
 class Names {
  public:
   virtual ~Names() = default;
@@ -26,10 +26,10 @@ class Names {
     std::uint32_t plane = kNoPlane;
     Type type = Type::none;
   };
-  /// Null type if the name is no register.
+  /// Null type if the name is not a register.
   [[nodiscard]] virtual Register find_register(std::string_view name) const = 0;
-  /// A plane of `bytes` per lane that holds what an immediate, a special register or the address of
-  /// a variable says; kNoPlane if the text is none of these.
+  /// Returns a plane of `bytes` per lane that holds what an immediate, a special register or the
+  /// address of a variable says; kNoPlane for any other text.
   [[nodiscard]] virtual std::uint32_t value_plane(std::string_view text, int bytes) = 0;
   /// A label of a branch or a table of labels, resolved once the kernel is read.
   virtual void want_label(std::size_t instruction, std::string_view label) = 0;

@@ -100,7 +100,7 @@ void check_alignment(const void* device, std::int64_t bytes, std::string_view wh
 }
 
 void scribble(void* device, std::size_t bytes, std::string_view what) {
-  // Not a number in any type, or a number that is none of the usual ones.
+  // NaN in any type, or an unusual number.
   const int byte = hostile_libraries() ? 0xFF : 0xAB;
   if (bytes > 0) std::memset(write_view(device, bytes, what), byte, bytes);
 }

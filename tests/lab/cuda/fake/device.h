@@ -6,7 +6,7 @@
 namespace fakecuda {
 
 [[nodiscard]] int device_count();
-/// Of the calling thread; 0 until it chooses another one.
+/// Device of the calling thread; 0 until it chooses another one.
 [[nodiscard]] int& current_device();
 
 }  // namespace fakecuda

@@ -26,7 +26,7 @@ class Ranges {
     const auto at = reinterpret_cast<std::uintptr_t>(p);
     ends_[at] = at + bytes;
   }
-  /// The range that begins last before `p` or at it.
+  /// The last range that starts before `p` or at it.
   [[nodiscard]] Range before(const void* p) const {
     const auto next = ends_.upper_bound(reinterpret_cast<std::uintptr_t>(p));
     if (next == ends_.begin()) return {};
@@ -37,7 +37,7 @@ class Ranges {
     const Range range = before(p);
     return range.holds(reinterpret_cast<std::uintptr_t>(p), 1) ? range : Range{};
   }
-  /// The range that begins at `p`, taken out; empty if there is none.
+  /// Removes and returns the range that starts at `p`; empty if there is none.
   Range take(const void* p) {
     const auto found = ends_.find(reinterpret_cast<std::uintptr_t>(p));
     if (found == ends_.end()) return {};
@@ -66,7 +66,7 @@ class Device {
 
   void* allocate(std::size_t bytes) {
     if (used_ + bytes > kCapacity) return nullptr;
-    // An address aligned to 256 bytes and not to 512: nobody may rely on more than is promised.
+    // An address aligned to 256 bytes and not to 512, because no more is guaranteed.
     char* const p = top_ + 256;
     top_ += page_up(256 + bytes + kRedZone);
     if (top_ > base_ + kDeviceSpace) stop("the address space of the device is used up");

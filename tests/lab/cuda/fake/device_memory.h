@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
-/// The memory of the device that is not there. It is mapped twice: at the device's addresses, which
-/// the program sees and nobody can touch (a host dereference is a fault at that very line), and at
-/// the simulator's own, `kept(p)`. Every byte has a flag that tells whether anything has written
-/// it.
+/// The memory of the simulated device. It is mapped twice: at the device's addresses, which the
+/// program gets and which cannot be accessed (a host dereference faults at that line), and at the
+/// simulator's own, `kept(p)`. Every byte has a flag for whether it was written.
 ///
 /// Whoever computes something "on the device" does so inside work given to enqueue() of stream.h,
 /// and gets at its operands through read_view() and write_view(), which check the range.
@@ -20,12 +19,12 @@ namespace fakecuda {
                                     std::size_t bytes,
                                     std::string_view what,
                                     bool all_written = true);
-/// The same bytes for writing; they count as written from now on. Only what is written must be
-/// asked for.
+/// Returns the bytes for writing; they count as written from now on. Request only bytes that are
+/// then written.
 [[nodiscard]] void* write_view(void* device, std::size_t bytes, std::string_view what);
 /// The bytes keep their values and count as never written.
 void forget_written(void* device, std::size_t bytes);
-/// Stops unless [device, device + bytes) lies in one allocation.
+/// Stops unless [device, device + bytes) is within one allocation.
 void check_range(const void* device, std::size_t bytes, std::string_view what);
 
 /// One allocation, exact to the byte; empty if there is none.
@@ -40,14 +39,14 @@ struct Range {
 [[nodiscard]] bool is_device(const void* p);
 /// The living allocation, of the device or of pinned host memory, that holds `p`.
 [[nodiscard]] Range range_of(const void* p);
-/// What is known of a bad address, for a report: "freed memory", "byte 160 of an allocation of
-/// 160", ...
+/// Description of a bad address, for a report: "freed memory", "byte 160 of an allocation of 160",
+/// ...
 [[nodiscard]] std::string describe(const void* p);
 
 /// Null if the simulated device is full. Addresses are aligned to 256 bytes, no more, and never
 /// used twice in a process.
 [[nodiscard]] void* allocate_device(std::size_t bytes);
-/// Memory of __device__ variables: it lives as long as the process and is no leak.
+/// Memory of __device__ variables: it lives as long as the process and is not a leak.
 [[nodiscard]] void* allocate_for_module(std::size_t bytes);
 void free_device(void* p);
 [[nodiscard]] void* allocate_pinned(std::size_t bytes);
@@ -58,8 +57,8 @@ void free_pinned(void* p);
 /// The process ends with a fault if device memory is still allocated.
 void check_leaks();
 
-/// Copies between any two memories; bytes of the device that nobody wrote arrive on the host as
-/// 0xFF and stay unwritten on the device.
+/// Copies between any two memories; unwritten bytes of the device arrive on the host as 0xFF and
+/// stay unwritten on the device.
 void copy_bytes(void* to, const void* from, std::size_t bytes);
 void set_bytes(void* to, int value, std::size_t bytes);
 

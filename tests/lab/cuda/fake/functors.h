@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-/// What several families of instructions compute in one lane.
+/// Computations of several families of instructions in one lane.
 
 /// Integers; sums wrap.
 namespace fakecuda::integer {
@@ -52,7 +52,7 @@ struct Xor {
 /// float and double.
 namespace fakecuda::floating {
 
-/// Of a NaN and a number the number; -0 is less than +0.
+/// Returns the number if the other operand is NaN; -0 is less than +0.
 struct Min {
   template <class T>
   T operator()(T a, T b) const {

@@ -65,7 +65,7 @@ struct Parameter {
   std::size_t bytes = 0;
 };
 
-/// A __shared__ variable; the dynamic one has no size of its own.
+/// A __shared__ variable; the dynamic one has no size.
 struct SharedVariable {
   std::size_t offset = 0;
   std::size_t bytes = 0;
@@ -106,7 +106,7 @@ struct SpecialPlane {
   Special which = Special::tid_x;
 };
 
-/// What the launches of a kernel moved.
+/// Traffic of the launches of a kernel.
 struct Traffic {
   std::uint64_t launches = 0;
   std::uint64_t threads = 0;
@@ -138,13 +138,14 @@ struct Kernel {
   mutable Traffic traffic;
 };
 
-/// Addresses of generic pointers: shared and local memory have windows no allocation can lie in.
+/// Addresses of generic pointers: shared and local memory have windows that cannot contain an
+/// allocation.
 inline constexpr std::uint64_t kSharedWindow = std::uint64_t{1} << 60U;
 inline constexpr std::uint64_t kLocalWindow = std::uint64_t{2} << 60U;
 inline constexpr std::uint64_t kParamWindow = std::uint64_t{3} << 60U;
 inline constexpr std::uint64_t kWindowMask = std::uint64_t{3} << 60U;
-/// Where dynamic shared memory begins in the address space of shared memory: behind any static
-/// variable.
+/// Start of dynamic shared memory in the address space of shared memory, after all static
+/// variables.
 inline constexpr std::uint64_t kDynamicShared = std::uint64_t{1} << 20U;
 /// Between variables in shared memory, so that an index out of one does not reach the next.
 inline constexpr std::size_t kSharedGap = 64;

@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-/// Sizes of the simulated device: an H200's, but for the number of multiprocessors, which is small
+/// Sizes of the simulated device: an H200's, except the number of multiprocessors, which is small
 /// so that kernels that size their grid by it get several rounds of work per block.
 namespace fakecuda {
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_unmodelled.py NM LIBCUDART OUT.cpp: a weak definition of every function of the CUDA runtime.
 
-Those that the fake runtime models are strong symbols and win; the others stop the process by name.
+Functions that the fake runtime models are strong symbols and win; the others stop the process by name.
 """
 import subprocess
 import sys

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-/// What the families of instructions have in common: handlers made from a function object on one
-/// lane.
+/// Common code of the families of instructions: handlers made from a function object on one lane.
 namespace fakecuda {
 
 template <class R, class A, class F>

@@ -68,7 +68,7 @@ void update(Warp& warp, const Instruction& instruction, std::uint32_t lanes, New
     T old;
     std::memcpy(&old, p, sizeof(T));
     const T value = new_value(old, lane);
-    // What a survey computes means nothing, and no flag may follow from it.
+    // Values in a survey are meaningless, so flags must not depend on them.
     if (!surveying()) std::memcpy(p, &value, sizeof(T));
     if (instruction.outs != 0) warp.out<T>(instruction)[lane] = old;
   }

@@ -48,7 +48,7 @@ struct Reverse {
     return result;
   }
 };
-/// The position of the highest bit that differs from the sign; all ones if there is none.
+/// The position of the highest bit that differs from the sign; all ones if no bit differs.
 struct FindHighest {
   template <class T>
   std::uint32_t operator()(T a) const {

@@ -19,8 +19,8 @@ T identity(T x) {
   return x;
 }
 
-/// What is computed lane by lane; every comparison is one of these, of the operands as they are or
-/// swapped, and as it comes out or inverted.
+/// Comparisons of one lane. Every comparison is one of these, with the operands in order or
+/// swapped, and the result direct or inverted.
 enum Relation { kEqual, kEqualOrNan, kLess, kLessOrEqual, kNan };
 
 struct Comparison {

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: shfl, vote, match, redux, bar.warp.sync. The last source is
+// Operations of all lanes of a warp: shfl, vote, match, redux, bar.warp.sync. The last source is
 // the mask.
 #include "tests/lab/cuda/fake/functors.h"
 #include "tests/lab/cuda/fake/ops.h"

@@ -289,7 +289,7 @@ class KernelReader final : public Names {
       return true;
     }
     if (variable->dynamic) {
-      // All dynamic arrays of a kernel are one; it lies behind every static variable.
+      // All dynamic arrays of a kernel are one; it is after every static variable.
       kernel_->dynamic_shared = true;
       value = kDynamicShared;
     } else {

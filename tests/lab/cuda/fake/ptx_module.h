@@ -19,7 +19,7 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-/// A variable of the module: its kind of memory, and where it lies there.
+/// A variable of the module: its kind of memory and its address there.
 struct ModuleVariable {
   Space space = Space::global;
   std::uint64_t address = 0;  ///< on the device, or in shared memory once a kernel places it
@@ -28,7 +28,7 @@ struct ModuleVariable {
   bool dynamic = false;  ///< extern __shared__
 };
 
-/// The PTX of one translation unit. Kernels are read when they are first wanted.
+/// The PTX of one translation unit. Kernels are parsed at their first use.
 class PtxModule {
  public:
   explicit PtxModule(std::string text);
@@ -81,7 +81,7 @@ struct Declaration {
 };
 [[nodiscard]] Declaration parse_declaration(std::string_view text);
 
-/// Reads the kernel whose text begins at its name.
+/// Reads the kernel whose text starts at its name.
 [[nodiscard]] std::unique_ptr<Kernel> read_kernel(PtxModule& module,
                                                   std::string_view text,
                                                   int line);

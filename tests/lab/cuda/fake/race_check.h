@@ -77,7 +77,7 @@ class RaceCheck {
   void atomic(std::uintptr_t address, std::uint32_t thread);
 
  private:
-  /// What a thread has published by a fence and then an atomic.
+  /// Writes that a thread has published by a fence and then an atomic.
   struct Release {
     std::uint32_t block_first;
     std::uint32_t phase;  ///< everything its block did in earlier phases, ...

@@ -5,8 +5,8 @@
 
 namespace fakecuda {
 
-/// NVIDIA's own library, loaded beside the fake of some of its functions: by the loader's rules, or
-/// from where the build found it.
+/// NVIDIA's library, loaded in addition to the fake of some of its functions: by the loader's
+/// rules, or from its path in the build.
 class RealLibrary {
  public:
   RealLibrary(const char* name, const char* path) {

@@ -14,7 +14,7 @@
 namespace fakecuda {
 namespace {
 
-/// What was seen of one function since the variable got its value.
+/// Calls of one function since the variable got its value.
 struct Seen {
   std::size_t calls = 0;
   std::vector<std::string> kinds;

@@ -39,7 +39,7 @@ inline constexpr Format kSingle{24, -126, 127};
   return std::fabs(x) < kSmallest ? std::copysign(0.0F, x) : x;
 }
 
-/// What the hardware returns for every NaN.
+/// The hardware's result for every NaN.
 inline constexpr std::uint32_t kNan32 = 0x7FFFFFFFU;
 inline constexpr std::uint16_t kNan16 = 0x7FFFU;
 

@@ -44,7 +44,7 @@ struct Task {
   std::uint64_t version = 0;
 };
 
-/// The stream behind a handle; the legacy default stream for null. Stops for a handle that is none.
+/// Returns the stream of a handle; the legacy default stream for null. Stops for an invalid handle.
 [[nodiscard]] CUstream_st& stream_of(cudaStream_t handle);
 [[nodiscard]] CUevent_st& event_of(cudaEvent_t handle);
 [[nodiscard]] cudaStream_t create_stream(bool blocking);

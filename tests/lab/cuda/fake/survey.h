@@ -6,10 +6,9 @@
 
 /// FAKE_CUDA_SURVEY=FILE: what each operation of a captured graph moves and computes, at sizes that
 /// would take days to interpret. While the first graph is launched, each of its kernels runs a few
-/// of its blocks, which stand for all of them; the libraries compute nothing. So memory holds
-/// nothing of use, and neither unwritten bytes nor races are looked for. FILE gets the operations
-/// of that graph, one a line: name, blocks, threads, bytes read, bytes written, floating-point
-/// operations.
+/// of its blocks as a sample; the libraries compute nothing. So memory holds nothing of use, and
+/// neither unwritten bytes nor races are looked for. FILE gets the operations of that graph, one a
+/// line: name, blocks, threads, bytes read, bytes written, floating-point operations.
 namespace fakecuda {
 
 [[nodiscard]] bool surveying();
@@ -29,9 +28,8 @@ class Footprint {
 
   void begin_block() { ++block_; }
   void touch(std::uint64_t address, std::size_t bytes, bool read, bool written);
-  /// Bytes read and written by `blocks` blocks, of which those that were begun are a sample: what
-  /// one of them alone has touched, each of the others has of its own; what several have touched is
-  /// common to all.
+  /// Bytes read and written by `blocks` blocks, estimated from those that ran: bytes that only one
+  /// block touched are counted once per block; bytes that several touched are common to all.
   [[nodiscard]] Work scaled_to(std::size_t blocks) const;
 
  private:
@@ -43,8 +41,7 @@ class Footprint {
   std::uint32_t block_ = 0;
 };
 
-/// Of one operation, while the graph that is surveyed runs; nothing otherwise. `name` has no
-/// spaces.
+/// Records one operation while a surveyed graph runs; otherwise does nothing. `name` has no spaces.
 void note_work(const std::string& name, const Work& work);
 void begin_graph();
 /// Writes the file after the first graph.

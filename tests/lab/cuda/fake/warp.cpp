@@ -158,7 +158,7 @@ void Warp::try_gather(const Instruction& instruction, std::uint32_t arriving) {
       fault(instruction, 1U << lane, "warp operation waits for a lane that has exited");
     wanted_[static_cast<std::size_t>(lane)] = masks[lane];
   });
-  // Lanes with another mask form a group of their own, which completes when its last lane comes.
+  // Lanes with another mask form a separate group, which completes when its last lane arrives.
   bool complete = true;
   for_lanes(mask, [&](int lane) {
     const auto l = static_cast<std::size_t>(lane);

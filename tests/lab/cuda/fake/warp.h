@@ -12,8 +12,8 @@ class Block;
 
 inline constexpr std::uint32_t kAllLanes = ~0U;
 
-/// Up to 32 threads. Lanes at the same place run together, those furthest behind first, so that
-/// paths that parted meet again.
+/// Up to 32 threads. Lanes at the same instruction run together, the earliest instruction first, so
+/// that diverged paths converge again.
 class Warp {
  public:
   Warp(Block& block, int first_thread, std::uint32_t lanes, std::byte* registers);
@@ -85,7 +85,7 @@ class Warp {
   std::uint32_t left_ = 0;
   std::array<int, 32> pc_{};
   std::array<std::uint32_t, 32> wanted_{};  ///< mask of a gathering lane
-  std::uint64_t executed_ = 0;              ///< instructions since the block began
+  std::uint64_t executed_ = 0;              ///< instructions since the block started
 };
 
 /// Calls body(lane) for each lane of the mask; the full mask is a plain loop, which vectorises.

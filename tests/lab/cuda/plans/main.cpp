@@ -42,7 +42,7 @@ struct Planned {
   std::size_t workspace = 0;  // bytes
 };
 
-/// What one device says of all problems so far.
+/// Results of one device for all problems so far.
 class PlannedDevice {
  public:
   explicit PlannedDevice(const std::string& name)
@@ -95,7 +95,7 @@ class Cell {
       workspace_ = std::max(workspace_, plan.workspace);
     }
   }
-  /// Plans found / wanted, MiB of the largest workspace.
+  /// Plans found / requested, MiB of the largest workspace.
   [[nodiscard]] std::string summary() const {
     return fmt::format("{}/{} {:.1f}", found_, wanted_, mebibytes());
   }
@@ -129,7 +129,7 @@ class Report {
     for (std::size_t i = 0; i < columns.size(); ++i) print(" --- |");
     print("\n");
   }
-  /// A row for each model, pass and type; `cells` gives what stands in it.
+  /// A row for each model, pass and type; `cells` returns its content.
   void rows(FunctionRef<std::string(const std::vector<ConvGeometry>&, ConvPass, DType)> cells) {
     for (const auto& [model, convs] : census_) {
       if (convs.empty()) continue;

@@ -1,4 +1,4 @@
-// Host code with planted faults. Those of stream order do not show when the device is infinitely
+// Host code with planted faults. Faults of stream order do not show when the device is infinitely
 // fast; under a late or random schedule each must change the result, and the correct program must
 // not.
 #include "tests/lab/cuda/fake/selftest/buffer.h"

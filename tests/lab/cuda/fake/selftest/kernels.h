@@ -14,9 +14,9 @@ struct Launch {
 
 /// y = 2 x. Fault: the tail is not guarded.
 void scale_unguarded(Launch launch, const float* x, float* y, int n);
-/// The same in chunks of 64 per block. Fault: the last chunk is not cut.
+/// In chunks of 64 per block. Fault: the last chunk is not cut.
 void fill_chunks(Launch launch, float* y, int n);
-/// The same with 16-byte accesses. Fault: they start one element in.
+/// With 16-byte accesses. Fault: they start one element in.
 void scale_packed(Launch launch, const float* x, float* y, int n);
 /// Sum of 256 numbers per block by a tree in shared memory.
 enum class TreeFault {
@@ -36,7 +36,7 @@ void dynamic_row(Launch launch, const float* x, float* y, int n);
 void two_reductions(Launch launch, const float* x, float* y);
 /// Threads of both halves pass a barrier. Fault: each half has its own.
 void split_barrier(Launch launch, float* y);
-/// out = sum. Fault: out += sum, of memory nobody has written.
+/// out = sum. Fault: out += sum, with memory that was not written.
 void write_sum(Launch launch, float* out);
 /// Column sums. Fault: blocks add to one output without atomics.
 void add_columns(Launch launch, float* out, int blocks);
@@ -66,7 +66,7 @@ void divide(cudaStream_t stream, const int* x, const int* d, int* y);
 void assert_positive(cudaStream_t stream, const int* x);
 /// Follows a chain from its link 0 to a negative one. Fault of the caller: the chain is a ring.
 void follow(cudaStream_t stream, const int* next, int* visited);
-/// Two blocks. Fault: each waits for the other one's flag, which a plain launch does not promise.
+/// Two blocks. Fault: each waits for the flag of the other, which a plain launch does not support.
 void meet(Launch launch, unsigned* flags);
 /// Fault: an instruction that is not modelled.
 void read_clock(cudaStream_t stream, unsigned* out);

@@ -112,7 +112,7 @@ struct Convolution {
     return 0;
   }
 
-  /// Of the result's bits, for who compares runs.
+  /// Hash of the result's bits, to compare runs.
   void print_hash() const {
     std::vector<std::uint16_t> halves(std::size_t{16} * 9 * 8);
     if (cudaMemcpy(halves.data(), w, halves.size() * 2, cudaMemcpyDeviceToHost) != cudaSuccess)
