@@ -1,7 +1,7 @@
-// Preloaded into a program, this notes which kernels it launches: their mangled names go to the end
-// of the file that LEARN_KERNEL_LOG names, when the program ends. So the ledger knows what has run.
-// Kernels of libraries that have a CUDA runtime of their own are not seen. The names below are
-// those by which nvcc's host code reaches the runtime.
+// Preloaded into a program, this records the kernels that it launches: when the program ends, their
+// mangled names are appended to the file LEARN_KERNEL_LOG, for the ledger. It does not record the
+// kernels of libraries with their own CUDA runtime. nvcc's host code calls the runtime by the names
+// below.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 

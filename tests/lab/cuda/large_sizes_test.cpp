@@ -1,7 +1,7 @@
-// Sizes that no test can hold in memory. What is proven here: a grid beyond 2^31 - 1 blocks, which
-// a launch would take modulo 2^32 or refuse without a word of its sizes, is a DeviceError with the
-// operation's name before anything runs (nothing does: the pointers are null). Grids that are
-// bounded however large the operands are, those of sums and of optimizers, cannot get there.
+// Sizes that do not fit into memory. These tests prove that a grid beyond 2^31 - 1 blocks, which a
+// launch would take modulo 2^32 or refuse without naming its size, is a DeviceError with the
+// operation's name before anything runs (nothing does: the pointers are null). Bounded grids, those
+// of sums and of optimizers, cannot become that large.
 // That threads are numbered in 64 bits up to that limit is checked in the kernels' PTX, by
 // tests/lab/gpu/index_width.py; that results are right beyond 2^31 elements is left to a real GPU.
 #include "framework/core/dtype.h"

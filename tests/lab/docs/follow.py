@@ -1,9 +1,9 @@
-"""Follows a page of framework/docs word by word, as somebody would who reads it: what it says to save is saved, what it says to type is
-typed, and what it says will be printed must be.
+"""Follows a page of framework/docs word by word, as a reader would: saves the files to save, types the commands to type, and
+compares the output with the page.
 
-A block of code behind a line that ends in "`NAME`:" is the file NAME. A block ```sh is typed, each in the folder where the one before
-ended. A block ```text behind it is what that prints: the same words on as many lines, whatever the numbers; a line "..." stands for any number of lines. The section
-"Install" is passed over: what it says is what was done to get here.
+A block of code after a line that ends in "`NAME`:" is the file NAME. A block ```sh is typed, in the folder where the previous
+one ended. A block ```text after it is the expected output: the same words on the same number of lines, whatever the numbers; a
+line "..." matches any number of lines. The section "Install" is skipped, because its steps ran before.
 """
 import os
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""make_seeds.py [FOLDER]: writes what the fuzz targets begin with, a folder for each, by default into corpus/ beside it.
+"""make_seeds.py [FOLDER]: writes the initial inputs of the fuzz targets, a folder for each, by default into corpus/ next to it.
 
-What fuzzing found and what had to be repaired lies there too, called regression-*; the seeds that this makes are called
-seed-*. Whoever changes a format runs it again and looks at the difference.
+Inputs that fuzzing found and that led to a repair are there too, named regression-*; the seeds made here are named seed-*. If
+you change a format, run it again and look at the difference.
 """
 import base64
 import bz2

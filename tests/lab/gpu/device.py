@@ -1,4 +1,4 @@
-"""The GPU of this machine, as the driver names it: no toolkit is needed to ask."""
+"""The GPU of this machine, as the driver reports it; does not need a toolkit."""
 import ctypes
 import dataclasses
 import os

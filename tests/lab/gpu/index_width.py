@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""No kernel may number its threads in 32 bits: beyond 2^31 elements such an index wraps, silently.
+"""Checks that no kernel numbers its threads in 32 bits: beyond 2^31 elements such an index wraps silently.
 
 index_width.py BINARY...
 
-Looks, in the PTX that nvcc made of every kernel, for 32-bit products of the number of a block: multiplications, fused
-multiplications and shifts whose result has 32 bits. A kernel whose number of blocks is bounded may have them; KNOWN says
-why. What this proves: the places that whole tensors are cut into are counted in 64 bits. What it does not: that every index
-made from them stays so, which no test can show without that much memory.
+Searches the PTX of every kernel for 32-bit products of the number of a block: multiplications, fused multiplications and
+shifts with a result of 32 bits. A kernel whose number of blocks is bounded may have them; KNOWN gives the reason. This proves
+that the parts of a whole tensor are counted in 64 bits. It does not prove that every index computed from them stays in 64 bits,
+which no test can show without that much memory.
 """
 import re
 import sys

@@ -4,9 +4,9 @@
 kernel_budget.py check BINARY...   fails for a kernel over its budget and for one without a line
 kernel_budget.py write BINARY...   adds lines for new kernels and raises those that are too low; removes others
 
-One line per kernel, for all its template instances and architectures: registers, in the steps of 8 in which
-the hardware hands them out, and bytes of shared memory. The numbers are read from the cubins in the binary.
-Whoever raises one says why in the commit.
+One line per kernel, for all its template instances and architectures: registers, in the steps of 8 in which the
+hardware allocates them, and bytes of shared memory. The numbers are read from the cubins in the binary. If you
+raise one, give the reason in the commit.
 """
 import pathlib
 import re

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What ptxas made of the kernels for sm_90 (H100, H200), held to tests/lab/gpu/code_rules: no local memory anywhere, loads and
-stores of 16 bytes in the kernels that move most, no division in the loops of those that are short.
+"""Checks ptxas's code of the kernels for sm_90 (H100, H200) against tests/lab/gpu/code_rules: no local memory anywhere, loads and
+stores of 16 bytes in the kernels with most traffic, no division in short loops.
 
-kernel_code.py check BINARY...   prints each instance that breaks a rule, and each rule that no kernel answers to
+kernel_code.py check BINARY...   prints each instance that breaks a rule, and each rule without a kernel
 kernel_code.py show BINARY NAME  the instructions that the rules are about, of each instance of a kernel
 
-An instruction is 16 bytes; its name is in the lowest 12 bits. Only the few that matter here are known (found with
-nvdisasm 13.0 on these very kernels); nothing else is needed to look for them.
+An instruction is 16 bytes; its name is in the lowest 12 bits. Only the few that matter here are decoded (found with
+nvdisasm 13.0 on these kernels).
 """
 import collections
 import pathlib

@@ -20,8 +20,8 @@ import fat_binary
 
 LEDGER = pathlib.Path(__file__).with_name("ledger")
 GRADES = ["numbers", "sanitizers"]  # the better one last
-# Names in an anonymous namespace hold numbers that nvcc derives from the path of the source file, and sometimes that of its
-# own process; before them stands how long all of that is, after them the length of the name. All differ from build to build.
+# Names in an anonymous namespace contain numbers that nvcc derives from the path of the source file, and sometimes from its
+# process, preceded by the total length and followed by the length of the name. All differ from build to build.
 PATH_HASH = re.compile(r"(?:\d+_GLOBAL__N_)?_[0-9a-f]{8}_\d+_\w+?_cu_[0-9a-f]{8}_?[0-9]*")
 
 

@@ -24,11 +24,11 @@ class Arithmetic(NamedTuple):
     conv_weight: tuple
 
 
-# Of halves by tensor cores, measured. Of f32, which has none of them (TF32 is off): 67e12 at the highest clock, less what
-# halves lose to the clock under load; estimated, as are its shares.
+# Half precision on tensor cores, measured. f32, which does not use them (TF32 is off): 67e12 at the highest clock, reduced by the
+# same share as half precision under load; estimated, as are its shares.
 HALVES = Arithmetic(788e12, (0.45, 0.58, 0.66), (0.42, 0.55, 0.62))
 ARITHMETIC = {"f16": HALVES, "bf16": HALVES, "f32": Arithmetic(54e12, (0.65, 0.72, 0.78), (0.62, 0.69, 0.75))}
-GAP = 1.0e-6  # s between the end of a node of a graph and the beginning of the one that waits for it
+GAP = 1.0e-6  # s between the end of a node of a graph and the start of the one that waits for it
 KERNEL_LEAST = 2.0e-6  # s of the smallest kernel
 COPY_LEAST = 2.5e-6  # s of the smallest copy or fill
 # A product of few tiles: time to start and end, and per 64 terms of its sums, which one tile adds up one by one.

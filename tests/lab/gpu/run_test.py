@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the GPU run itself, with programs that only say that they passed: what is judged as passed, what goes on
-after a failure, what is recorded, and what the summary says."""
+"""Tests of the GPU run, with programs that only print that they passed: what counts as passed, what continues after a failure,
+what is recorded, and the text of the summary."""
 import contextlib
 import io
 import os

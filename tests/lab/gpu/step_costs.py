@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a training step does on a GPU, held to tests/lab/gpu/steps.md, and how long it should take.
+"""Checks the work of a training step on a GPU against tests/lab/gpu/steps.md, and predicts its time.
 
-step_costs.py check BUILD_DIR [FAKE]   fails if a step has more nodes or moves more than the file says, or less:
-                                       then the file is to follow
+step_costs.py check BUILD_DIR [FAKE]   fails if a step has more nodes or more traffic than in the file, or less:
+                                       then update the file
 step_costs.py write BUILD_DIR [FAKE]   writes the file
 
-Every net is trained for a few steps at its real size under the fake CUDA runtime, whose survey (FAKE_CUDA_SURVEY) says
-what each node of the step's graph reads and writes; roofline.py says how long that takes. FAKE is another fake than
-that of the build: with it an older build can be looked at.
+Every net is trained for a few steps at its real size under the fake CUDA runtime, whose survey (FAKE_CUDA_SURVEY) lists
+what each node of the step's graph reads and writes; roofline.py estimates the time. FAKE replaces the fake runtime of
+the build, to analyse an older build.
 """
 import concurrent.futures
 import os

@@ -1,6 +1,6 @@
 """The lists of planted faults: how they are written, and whether they still fit the sources.
 
-A list is a file PART.txt beside this one:
+A list is a file PART.txt next to this one:
 
     # a comment; the tests that are likely to notice most of the faults below
     tests: tests_core tests_kernels
@@ -11,9 +11,9 @@ A list is a file PART.txt beside this one:
     - for (std::int64_t c = 0; c < chunks; ++c) total += partials[c];
     + for (std::int64_t c = 0; c + 1 < chunks; ++c) total += partials[c];
 
-The lines after "- " are in the file exactly once, though they may begin and end within a line of it; those after "+ "
-take their place, none if there are none. "tests:" of a fault replaces the list's; a name that ends in .py or .sh is a script in
-tests/apps, which gets the program "learn".
+The lines after "- " occur in the file exactly once, and may start and end within a line of it. The lines after "+ ", if any,
+replace them. "tests:" of a fault replaces the list's; a name that ends in .py or .sh is a script in tests/apps, which gets
+the program "learn".
 """
 from __future__ import annotations
 

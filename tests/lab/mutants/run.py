@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Plants the faults of tests/lab/mutants/*.txt one by one, in a copy of the tree, and says which the tests notice.
+"""Plants the faults of tests/lab/mutants/*.txt one by one, in a copy of the tree, and reports which ones the tests notice.
 
-tests/run.sh --mutants [PART...]     all parts, or these
-    --list            what there is, and nothing else
-    --check           only whether every fault still fits the sources; what the default tests do
-    --only NAME       this fault, whatever is known of it; may be repeated
-    --likely          only the tests that are likely to notice, so that "not noticed" is "perhaps"; for writing lists
-    --fresh           forget what earlier runs found
-    --jobs N          compilers at once, and tests where they are many (default: processors)
+tests/run.sh --mutants [PART...]     all parts, or the named ones
+    --list            only list the faults
+    --check           only check that every fault still fits the sources; part of the default tests
+    --only NAME       this fault, regardless of earlier results; may be repeated
+    --likely          only the tests that are likely to notice, so "not noticed" is uncertain; for writing lists
+    --fresh           ignore the results of earlier runs
+    --jobs N          parallel compilers and tests (default: number of processors)
 
-For each fault what it touches is built, then tests run until one fails: the programs that its list names, the other
-test programs, all other default tests (those without the label slow). A test that takes ten times as long as without the
-fault, and a minute, hangs, which counts as noticed. Results are kept in build/mutants/results.json, so a run that was
-stopped goes on: what was noticed is not tried again, what was not only if the tree has changed. A part's kernels for CUDA
-run on the fake device; without nvcc it is skipped.
+For each fault the affected files are built, then tests run until one fails: the programs that its list names, the other
+test programs, and all other default tests (those without the label slow). A test that takes ten times as long as without
+the fault, and a minute, counts as hanging, and the fault as noticed. Results are kept in build/mutants/results.json, so a
+stopped run continues: noticed faults are not tried again, and others only if the tree has changed. CUDA kernels run on
+the fake device; without nvcc their parts are skipped.
 
 Exit status: 0; 1 if fewer than 95 % are noticed, or a fault does not compile; 2 for a list that does not fit.
 """
@@ -97,8 +97,8 @@ def run(command: list[str], seconds: float, folder: Path, environment: dict[str,
 
 
 def cases_of(programs: list[str]) -> str:
-    """A pattern for the tests that are single cases of these programs, and for those that read the sources. What begins with
-    the same name and a blank, as "tests_apps: eval end to end", is a test of its own."""
+    """A pattern for the tests that are single cases of these programs, and for those that read the sources. A name that
+    continues with a blank, such as "tests_apps: eval end to end", is a separate test."""
     return rf"{READERS}|^({'|'.join(programs)}):[^ ]"
 
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""A project outside of the tree that uses learn: package.py WAY BUILD
+"""Tests a project outside of the tree that uses learn: package.py WAY BUILD
 
-WAY is "installed": what is built in the folder BUILD is installed elsewhere, moved, and found by find_package and by pkg-config;
-there the page "A first model" is followed word by word, too; "system": it is found where packages put it; "prefix": it is in
-the folder BUILD, unpacked from an archive; or "folder": the project has the source tree in a folder of its own, and builds what
-it uses in BUILD. Its program is
-apps/examples/own_model.cpp. Prints times and sizes, and what failed; exit status 1 then.
+WAY is one of:
+  installed  installs the build in the folder BUILD elsewhere, moves it, and finds it with find_package and with pkg-config; also
+             follows the page "A first model" word by word
+  system     finds an installed package
+  prefix     finds learn in the folder BUILD, unpacked from an archive
+  folder     the project has the source tree in a subfolder, and builds what it uses in BUILD
+Its program is apps/examples/own_model.cpp. Prints times, sizes and failures; exit status 1 after a failure.
 """
 import json
 import math

@@ -1,5 +1,5 @@
-"""A fresh Debian in a folder: made by debootstrap from this machine's own package source, entered by chroot with mounts
-and processes of its own, which end with the command."""
+"""A fresh Debian in a folder: created by debootstrap from this machine's package source, entered by chroot with separate mounts
+and processes, which end with the command."""
 import os
 import pathlib
 import shutil
@@ -37,8 +37,8 @@ def need_tools():
 
 
 class Debian:
-    """`release` ("trixie") in `folder`, which is made anew, with two users: "user" may use sudo, "guest" may not. What
-    commands print goes to the log beside the folder."""
+    """`release` ("trixie") in `folder`, created again, with two users: "user" may use sudo, "guest" may not. The output of
+    commands goes to the log next to the folder."""
 
     def __init__(self, release, folder):
         need_tools()

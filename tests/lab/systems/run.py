@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""The README's two commands on fresh systems, and the build by every compiler: what its table of systems stands on.
+"""Runs the README's two commands on fresh systems, and builds with every compiler: the source of the table of systems.
 
 run.py [--quick] [--keep] [--list] [NAME...]
 
-A name is a fresh system (debian13: the two commands as an ordinary user who may use sudo, then again by one who may not,
-and without a network, and what cpack packs with projects that use it; debian13:root: the commands by root) or a compiler
-on one (debian13:clang-19, debian13:clang-19:cuda, debian13:g++-14:no-pch, the last without precompiled headers), or
-debian12:packages: those of this machine's build/release on a system that has nothing else, or debian13:pack: what
-tests/lab/gpu/pack.py makes of this machine's build/release runs on the fake CUDA runtime, beside a CUDA toolkit and nothing
-else. All of them if none is given, which takes hours. --quick does what CI has the minutes for: a few test
-programs. Logs and the table are in build/systems; --keep leaves the systems there too, to look around in with chroot. Needs
-root, Debian and the network.
+NAME is one of:
+  debian13             a fresh system: the two commands as a user with sudo, then again as one without it and without a network,
+                       and the packages of cpack with projects that use them
+  debian13:root        the two commands as root
+  debian13:clang-19    a compiler on a system; also debian13:clang-19:cuda and debian13:g++-14:no-pch, the latter without
+                       precompiled headers
+  debian12:packages    the packages of this machine's build/release on a system without anything else
+  debian13:pack        the result of tests/lab/gpu/pack.py for this machine's build/release, on the fake CUDA runtime, with only a
+                       CUDA toolkit installed
+Without NAME, all of them, which takes hours. --quick runs the part that fits into CI: a few test programs. Logs and the table are
+in build/systems; --keep also keeps the systems there, to inspect them with chroot. Needs root, Debian and the network.
 """
 import argparse
 import contextlib

@@ -7,8 +7,8 @@ import pathlib
 import re
 import sys
 
-# Each room, and the rooms that it stands on: it may include those, what they stand on, and itself. A folder that is named
-# here is a room of its own, with the folders below it that are not.
+# Each room and its direct dependencies: it may include those, their dependencies, and itself. A folder in this table is a
+# separate room, together with its subfolders that are not in the table.
 ROOMS = {
     "framework/core": [],
     "framework/tensor": ["framework/core"],

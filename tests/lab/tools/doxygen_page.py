@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A page of framework/docs as Doxygen wants it (FILTER_PATTERNS): headings with anchors of their own, as its version of Debian 12 makes none that
-links could name, links to them by @ref, and links to what is no page of the reference as plain words."""
+"""Converts a page of framework/docs for Doxygen (FILTER_PATTERNS): adds anchors to headings, because the version in Debian 12 does
+not create any that links can use, makes links to them @ref, and turns links to files outside the reference into plain text."""
 import re
 import sys
 from pathlib import Path

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Reads from programs and libraries that they were built as framework/cmake/Hardening.cmake wants.
+"""Checks that programs and libraries were built with the options of framework/cmake/Hardening.cmake.
 
 hardened.py READELF SOURCE_DIR FLAG... -- FILE...
-    FLAG     what the compiler and the linker know and the build should have used: -fstack-protector-strong, -fcf-protection,
-             -D_FORTIFY_SOURCE, -pie, relro, now, noexecstack. Others show in no file and are left out
-    FILE     a program, a shared library, or a static library, of which only -fcf-protection can be told
+    FLAG     options that the compiler and the linker support and the build should have used: -fstack-protector-strong,
+             -fcf-protection, -D_FORTIFY_SOURCE, -pie, relro, now, noexecstack. Others are not visible in a file and are ignored
+    FILE     a program, a shared library, or a static library, for which only -fcf-protection can be checked
 
-No constant of a program or shared library may hold SOURCE_DIR, but as the path of another FILE, which is how a program finds a
-library of its build. (Tables of lines may: debuggers want them, and the sanitizers of CUDA kernels.)
+No constant of a program or shared library may contain SOURCE_DIR, except as the path of another FILE, by which a program finds a
+library of its build. (Line tables may contain it, for debuggers and the sanitizers of CUDA kernels.)
 Exit status: 0, or 1 with a line for each fault.
 """
 import re

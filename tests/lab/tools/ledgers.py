@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Rewrites what records properties of the sources and of the code made of them, and prints the difference, for review.
+"""Rewrites the ledgers, which record properties of the sources and of their machine code, and prints the difference for review.
 
 tests/run.sh --ledgers [NAME...]   all ledgers, or those named
 
-A test of the default run holds the tree to each ledger, so a change of a kernel, a step or an option shows up there. Read
-the difference: a number that got worse is a regression, unless the commit says why it is right. What is written by hand is
-only reported: rules for the machine code (code_rules) and the cases of options (options). Kernels that have passed on a GPU
-(tests/lab/gpu/ledger) are recorded there.
+A default test compares the tree with each ledger, so a change of a kernel, a step or an option shows up there. Read the
+difference: a worse number is a regression, unless the commit gives a reason. Records written by hand are only checked: rules
+for the machine code (code_rules) and the cases of options (options). Kernels that passed on a GPU are recorded by the GPU run
+(tests/lab/gpu/ledger).
 """
 import argparse
 import os

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Holds the CPU kernels to vector code, whatever compiled them: reads the machine code of a library.
+"""Checks that the CPU kernels are vector code, with every compiler: reads the machine code of a library.
 
-vectorized.py check LIBRARY OBJDUMP COMPILER VERSION   fails for what is not as tests/lab/tools/vector_loops says
+vectorized.py check LIBRARY OBJDUMP COMPILER VERSION   fails for differences from tests/lab/tools/vector_loops
 vectorized.py write LIBRARY OBJDUMP                    adds lines for new kernels, lowers those that are too high
 
-COMPILER is CMake's name for it: GNU or Clang. Two things are asked of every function that is compiled for AVX2 or AVX-512,
-an instance of simd::run's or one of cpu/simd/:
+COMPILER is CMake's name for it: GNU or Clang. Two rules apply to every function that is compiled for AVX2 or AVX-512, an instance
+of simd::run's or one in cpu/simd/:
 
-* At least as many loops as its line says compute in whole registers: zmm for AVX-512, ymm for AVX2, as half of a register is
-  half of the speed. Every compiler takes whole ones unless it is told to tune for one CPU, and then this test is not run.
-* No innermost loop computes element by element, unless a vector loop may have run before it and left it the rest.
+* At least as many loops as in its line compute in whole registers, zmm for AVX-512 and ymm for AVX2, because half a register is
+  half the speed. Every compiler uses whole ones unless it tunes for one CPU, and then this test does not run.
+* No innermost loop computes element by element, unless a vector loop may have run before it and left the rest.
 
-What a compiler cannot do is excepted in the same table, with the reason. A kernel without a line fails, a line without a
-kernel, and an exception that its compiler no longer needs. Of a compiler that nobody has tried the same is told, but the
-exit status is 77, skipped: its user can do nothing about it.
+Exceptions for what a compiler cannot do are in the same table, with the reason. The test fails for a kernel without a line, a line
+without a kernel, and an exception that its compiler no longer needs. For an untested compiler the results are the same, but the exit
+status is 77, skipped, because its user cannot do anything about them.
 """
 import pathlib
 import re

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-/// Streams are queues of work. When it runs is up to the schedule, FAKE_CUDA_STREAMS in the
-/// environment:
-///   now        at once, as if the device were infinitely fast (the default)
-///   late       only when somebody waits for it, and blocks of a grid in reverse order
+/// Streams are queues of work. The schedule, FAKE_CUDA_STREAMS in the environment, decides when it
+/// runs:
+///   now        immediately, as if the device were infinitely fast (the default)
+///   late       only when something waits for it, and blocks of a grid in reverse order
 ///   rand:SEED  at random moments, and blocks in random order
 /// A correct program gives the same bits under each.
 namespace fakecuda {

@@ -4,8 +4,8 @@
 #include <string>
 #include <unordered_map>
 
-/// FAKE_CUDA_SURVEY=FILE: what each operation of a captured graph moves and computes, at sizes that
-/// would take days to interpret. While the first graph is launched, each of its kernels runs a few
+/// FAKE_CUDA_SURVEY=FILE records the traffic and the arithmetic of each operation of a captured
+/// graph, at sizes that would take days to interpret. While the first graph is launched, each of its kernels runs a few
 /// of its blocks as a sample; the libraries compute nothing. So memory holds nothing of use, and
 /// neither unwritten bytes nor races are looked for. FILE gets the operations of that graph, one a
 /// line: name, blocks, threads, bytes read, bytes written, floating-point operations.
