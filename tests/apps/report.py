@@ -136,7 +136,7 @@ def an_interrupted_run():
     page = Path("runs/cut/report.html").read_text()
     check("which has curves and images", cells(page, "status") == [["interrupted: signal 2"]] and page.count("<img ") == 8 * 6
           and "Learning rate" in page, cells(page, "status"))
-    check("but no measurement", "run 'learn report runs/cut'" in page and "Confusion matrix" not in page)
+    check("but no measurement", "learn report runs/cut" in page and "Confusion matrix" not in page)
     learn("report", "runs/cut", "--threads", "1")
     page = Path("runs/cut/report.html").read_text()
     check("until it is asked for", "learn report runs/cut" not in page and "Confusion matrix" in page)

@@ -184,7 +184,7 @@ TEST_CASE("folder sets: ambiguous parts are an error with advice") {
   check_error({filled({"bus", "test", "train"})},
               "/train' has no class folders with images: its images ('");
   check_error({filled({"cat/train", "cat/test", "dog/train"})},
-              "hold folders of parts, as 'cat/test/0.png': put these above the classes");
+              "contain folders of parts, such as 'cat/test/0.png': move these above the classes");
   check_error({filled({"train/a", "train/b"}) + Strings{"valid/", "test/a/0.png"}},
               "valid' has no class folders with images: it is empty");
 }

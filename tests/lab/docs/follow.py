@@ -41,8 +41,8 @@ def first_missing(shown, printed):
 
 
 def follow(page, folder, environment, fault, seconds=120):
-    """Follows `page` in `folder`, new and empty; `fault` is called with what is wrong. A command that takes longer than `seconds` is. Returns
-    what the last command printed."""
+    """Follows `page` in `folder`, which is new and empty; calls `fault` for each fault, and for a command that takes longer than
+    `seconds`. Returns the output of the last command."""
     folder.mkdir(parents=True)
     where = folder.with_name(f"{folder.name}.pwd")  # where the last command ended
     at, printed = folder, ""

@@ -21,7 +21,8 @@ RULES = pathlib.Path(__file__).with_name("code_rules")
 ARCHITECTURE = 90
 LOAD, STORE, LOCAL_LOAD, LOCAL_STORE, CALL, BRANCH = 0x981, 0x986, 0x983, 0x387, 0x944, 0x947
 LOCAL = {LOCAL_LOAD, LOCAL_STORE, 0x987}
-# Reciprocals, the check before the slow path of an IEEE division, calls of that path, and the conversion that an integer division starts with; each with a register, a constant or an immediate operand.
+# Reciprocals, the check before the slow path of an IEEE division, calls of that path, and the conversion at the start of an
+# integer division; each with a register, a constant or an immediate operand.
 DIVISIONS = {"a reciprocal": 0x108, "a division": 0x102, "an integer division": 0x106}
 REGISTER_FORMS = 0x1FF
 RECIPROCAL = 4  # of the functions of MUFU

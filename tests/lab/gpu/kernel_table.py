@@ -15,13 +15,13 @@ from collections import defaultdict
 import fat_binary
 import kernel_budget
 
-HEAD = """# What the kernels use and move
+HEAD = """# Registers and traffic of the kernels
 
 Registers and bytes of static shared memory: the most over all template instances and architectures, as in
 `tests/lab/gpu/budgets`. Launches and bytes of global memory: one training step of Darknet (nf 16, 2 classes, 8 images of
 32 x 32, f16, AdamW) and a validation batch of 2, counted by the fake CUDA runtime instruction by instruction, before any
 cache. Work of cuDNN and cuBLASLt is not in it. A kernel without numbers has no part in that step. Written by
-`tests/lab/gpu/kernel_table.py`, which says how.
+`tests/lab/gpu/kernel_table.py`, which explains how.
 
 | kernel | registers | shared, bytes | launches | threads | MB read | MB written | bytes per thread |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""

@@ -41,13 +41,14 @@ class Net(NamedTuple):
 NETS = [Net("darknet", 64), Net("resnet18", 512), Net("resnet9", 1024),
         *(Net("resnet9", 512, precision) for precision in ("fp32", "fp16", "bf16", "fp16-amp", "bf16-amp", "pure-fp16", "pure-bf16"))]
 
-HEAD = """# What a training step does, and how long it should take
+HEAD = """# Work and predicted time of a training step
 
 One step of each net, fp16 with the loss scale, SGD with momentum, as a graph, at 32 x 32 pixels and 10 classes: nodes of
-the graph, bytes of global memory as if caches were perfect within a node and empty between two, floating-point
-operations of convolutions and products. Counted under the fake CUDA runtime, at these sizes; the time is what
-`tests/lab/gpu/roofline.py` makes of them for an H200: a prediction, and no measurement. cuDNN's helper kernels, of which
-nothing can be known here, are not in it: in fp32 those that change the layout are a noticeable part. Written by `tests/lab/gpu/step_costs.py`, which also holds the code to it.
+the graph, bytes of global memory with caches that are perfect within a node and empty between two, and floating-point
+operations of convolutions and products. They are counted under the fake CUDA runtime, at these sizes. The time is a
+prediction by `tests/lab/gpu/roofline.py` for an H200, not a measurement. It does not include cuDNN's helper kernels, which
+are unknown here; in fp32 those that change the layout take a noticeable part. Written by `tests/lab/gpu/step_costs.py`,
+which also compares the code with it.
 """
 COLUMNS = ["net", "batch", "precision", "nodes", "MB read", "MB written", "GFLOP", "predicted ms", "images/s"]
 

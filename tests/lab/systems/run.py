@@ -127,7 +127,8 @@ def two_commands(name, debian, quick):
 
 
 def packages(row, debian, tree):
-    """Packages made by cpack from the quickstart's build, installed, with a project that uses them; the same with one shared library; and a project with the tree in a subfolder."""
+    """Packages made by cpack from the quickstart's build, installed, with a project that uses them; the same with one shared
+    library; and a project with the tree in a subfolder."""
     build = "~user/'my learn'/build/release"
     use = "~user/'my learn'/tests/lab/package/package.py"
     debian.run("apt-get install -y -qq --no-install-recommends file dpkg-dev")  # which cpack asks

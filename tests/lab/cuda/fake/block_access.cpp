@@ -131,7 +131,7 @@ std::byte* Block::global(const Warp& warp,
   } else if (!surveying_ && std::memchr(written, 0, n) != nullptr) {
     fault(instruction,
           warp.thread_of(lane),
-          fmt::format("{} of global memory that nobody has written, byte {} of {}",
+          fmt::format("{} of global memory that was not written, byte {} of {}",
                       verb(access),
                       address - range.begin,
                       range.end - range.begin));

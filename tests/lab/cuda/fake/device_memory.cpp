@@ -192,7 +192,7 @@ const void* read_view(const void* p, std::size_t bytes, std::string_view what, b
   check_range(p, bytes, what);
   if (!all_written) return kept(p);
   if (const void* hole = std::memchr(written(p), 0, bytes))
-    stop("{}: reads byte {} of {}, which nobody has written",
+    stop("{}: reads byte {} of {}, which was not written",
          what,
          static_cast<const char*>(hole) - written(p),
          bytes);

@@ -160,7 +160,7 @@ std::string report(std::vector<PlannedDevice>& devices) {
       "# Convolution plans, made without a GPU\n\n"
       "Written by `tests_cuda_plans`, cuDNN {}. Every plan is deterministic; f32 is multiplied as "
       "f32, halves by\n"
-      "tensor cores. At batch {}: plans found / wanted, and the largest workspace in MiB (the "
+      "tensor cores. At batch {}: plans found / requested, and the largest workspace in MiB (the "
       "limit is {}).\n\n",
       api().get_version(),
       kBatch,

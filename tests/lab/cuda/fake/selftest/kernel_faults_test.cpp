@@ -166,7 +166,7 @@ TEST_CASE("global memory that was not written") {
         write_sum({stream, fault}, out.get());
         return out.host()[0] == 3;
       },
-      "read of global memory that nobody has written",
+      "read of global memory that was not written",
       "write_sum_kernel");
 }
 

@@ -151,11 +151,10 @@ TEST_CASE("the fake cuDNN finds operands that are too short, misaligned, unwritt
   expect_found<Convolution>("no multiple of 16 bytes", [](Convolution& c) {
     c.x = device_memory(std::size_t{2} * 8 * 8 * 8 * 2 + 2) + 2;
   });
-  expect_found<Convolution>("nobody has written", [](Convolution& c) {
+  expect_found<Convolution>("was not written", [](Convolution& c) {
     c.x = device_memory(std::size_t{2} * 8 * 8 * 8 * 2, false);
   });
-  expect_found<Convolution>("nobody has written",
-                            [](Convolution& c) { c.problem.accumulate = true; });
+  expect_found<Convolution>("was not written", [](Convolution& c) { c.problem.accumulate = true; });
   expect_found<Convolution>("cudnn: tensor", [](Convolution& c) {
     c.y = reinterpret_cast<std::byte*>(&c);  // the host's
   });
@@ -223,7 +222,7 @@ TEST_CASE("the fake cuBLASLt finds operands that are too short, misaligned or un
   expect_found<Product>("cublasLt: bias", [](Product& p) { p.bias = device_memory(16); });
   expect_found<Product>("no multiple of 16 bytes",
                         [](Product& p) { p.a = device_memory(std::size_t{16} * 8 * 4 + 4) + 4; });
-  expect_found<Product>("nobody has written", [](Product& p) { p.problem.accumulate = true; });
+  expect_found<Product>("was not written", [](Product& p) { p.problem.accumulate = true; });
   expect_found<Product>("not modelled", [](Product& p) { p.problem.ldd = 16; });
   expect_none<Products>();
   expect_found<Products>("cublasLt: a", [](Products& p) { p.a = device_memory(16 * 8 * 4); });
