@@ -40,7 +40,7 @@ struct FourWeights {
     optimizer = optim::sgd({.lr = 0.05F, .momentum = 0.9F})(params);
   }
 
-  /// As a backward pass of the scaled loss leaves it.
+  /// In the state after a backward pass of the scaled loss.
   void backward(int step, double scale) {
     ParamSlot& slot = params.slot(0);
     for (int i = 0; i < kSize; ++i)
@@ -152,7 +152,7 @@ TEST_CASE("a loop with autocast and a scaler follows f32 and skips what overflow
   };
   const std::vector<double> full = train(std::nullopt, false);
   CHECK(train(std::nullopt, true) == full);  // a power of two
-  // Values of order 1 behind some ten roundings of 11 and 8 bits, six times.
+  // Values of order 1 after some ten roundings of 11 and 8 bits, six times.
   CHECK(test::distance(train(DType::f16, true), full) < 10 * 0x1p-11);
   CHECK(test::distance(train(DType::bf16, false), full) < 10 * 0x1p-8);
 }

@@ -47,7 +47,7 @@ std::vector<double> trained_in_f32() {
 
 TEST_CASE("a loop with a HalfOptimizer follows f32") {
   const std::vector<double> full = trained_in_f32();
-  // Values of order 1 behind some ten roundings of 11 and 8 bits, six times.
+  // Values of order 1 after some ten roundings of 11 and 8 bits, six times.
   CHECK(test::distance(trained({.static_loss_scale = 128}), full) < 10 * 0x1p-11);
   CHECK(test::distance(trained({.dynamic_loss_scale = true}), full) < 10 * 0x1p-11);
   CHECK(test::distance(trained({.dtype = DType::bf16}), full) < 10 * 0x1p-8);
@@ -116,8 +116,7 @@ TEST_CASE("several losses are one step where all but the last leave the masters 
     plain.begin();
     plain.tape.backward(loss_of(plain, batch));
   }
-  // Half copies lie in another order only where masters do: they do not. Gradients of order 1, 11
-  // bits.
+  // Half copies are in the order of the masters. Gradients of order 1, 11 bits.
   CHECK(test::distance(plain.values(plain.model.params->flat_grad()), sum) < 4 * 0x1p-11);
   // A loss that is given up leaves nothing.
   t.begin();

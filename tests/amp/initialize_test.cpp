@@ -45,7 +45,7 @@ TEST_CASE("every opt level trains and O0 is f32 to the bit") {
     CAPTURE(level);
     const std::vector<double> half = trained(level);
     CHECK(half != full);
-    // Values of order 1 behind some ten roundings of 11 and 8 bits, six times.
+    // Values of order 1 after some ten roundings of 11 and 8 bits, six times.
     CHECK(test::distance(half, full) < 10 * 0x1p-11);
     CHECK(test::distance(trained(level, {.dtype = DType::bf16}), full) < 10 * 0x1p-8);
     CHECK(trained(level, {.loss_scale = 1024.0F}) != full);

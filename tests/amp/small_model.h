@@ -61,7 +61,7 @@ struct SmallTraining {
       set(classes, i, static_cast<double>((i + batch) % kOut));
     return classes;
   }
-  /// Begins a batch.
+  /// Starts a batch.
   void begin() { tape.reset({}); }
 
   [[nodiscard]] std::vector<double> values(const Tensor& flat) {

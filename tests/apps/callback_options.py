@@ -1,7 +1,7 @@
 """The options of callbacks, for options_walk.py."""
 from option_case import AMP, Case, HALF, SPEED, TRAIN, spec
 
-# Options of a loss scale, beside which it grows or overflows within a few steps.
+# Options of a loss scale with which it grows or overflows within a few steps.
 SCALING = {"growth_interval": "1", "growth_factor": "4,growth_interval=1", "backoff_factor": "0.25,loss_scale=1e7",
            "floor": "65536,growth_interval=1", "ceiling": "65536,growth_interval=1"}
 

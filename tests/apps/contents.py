@@ -75,7 +75,7 @@ def evaluation_of_classes(pixels):
                name == "tta", 0], said)
     check("the set is not too easy", 0.4 < sum(r["truth"] == r["guess"] for r in evaluated["plain"]) / 22 < 1, evaluated["plain"])
 
-    # Of an image and its mirror image, which is a file here, each probability is the mean of two.
+    # The probabilities of an image and its mirror image, which is a file here, are averaged.
     table_of_mirrors = {row["file"].removeprefix("mirrored/"): row for row in
                         rows_of(run("predict", "runs/a", "mirrored/photos/valid", "--csv", "--top", "0").out)}
     for plain, tta in zip(evaluated["plain"], evaluated["tta"]):
@@ -258,7 +258,7 @@ def files_of_a_run():
 
 
 def names_of_losses():
-    """Of files in an archive and in a table, as the folder has them above."""
+    """For files in an archive and in a table, as for the folder above."""
     shutil.make_archive("packed", "zip", ".", "photos")
     for data, first in (("packed.zip", "packed.zip/photos/valid/"), ("tags.csv:label=tags,label_delim=;,split=part", "photos/valid/")):
         name = data[:4]

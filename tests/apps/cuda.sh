@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training, evaluation and going on with --device cuda, on the fake CUDA runtime: cuda.sh PATH/TO/learn
+# Training, evaluation and resuming with --device cuda, on the fake CUDA runtime: cuda.sh PATH/TO/learn
 # PATH/TO/libfakecuda.so. Prints what failed; exit status 1 then.
 # shellcheck disable=SC1091,SC2154,SC2317  # checks.sh is there, gives learn and status, and calls the functions below
 fake=$(realpath "$2")  # before the folder changes

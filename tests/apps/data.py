@@ -124,7 +124,7 @@ check("or skips them", trained.status == 0 and "skipped 12 of" in trained.err, t
 check("and lists them beside its results", len(Path("runs/skipping/skipped.csv").read_text().splitlines()) == 13, trained)
 check("and warns of the image in both parts", "1 of 22 validation images" in trained.err and "again.png is ten/train/" in trained.err, trained)
 
-# Files that are no images, whatever they are called, and images whose extensions are rare.
+# Files that are not images, whatever their names, and images with rare extensions.
 shutil.copytree("ten/train", "mixed")
 for name, content in (("phone", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"), ("page", b"<!DOCTYPE html><title>404</title>"),
                       ("pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"), ("hollow", bytes(900))):

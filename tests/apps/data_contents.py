@@ -139,7 +139,7 @@ def sweeps():
                "--steps", "3")
     sizes = re.findall(r"^ *(\d+) +([\d.]+) +(\d+) +", done.out, re.M)
     check("sizes are doubled", [size for size, _, _ in sizes] == ["4", "8", "16"], done)
-    # Milliseconds are shown with two digits behind the point.
+    # Milliseconds are shown with two digits after the decimal point.
     check("and the speed is images by time", all(int(size) / (float(ms) + 0.006) * 1e3 - 1 <= int(speed) <= int(size) / max(float(ms) - 0.006, 1e-9) * 1e3 + 1
                                                  for size, ms, speed in sizes), sizes)
 

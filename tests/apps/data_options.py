@@ -1,4 +1,4 @@
-"""What the options of `learn data`, and those of data sets known by path, change, for options_walk.py."""
+"""Effects of the options of `learn data`, and those of data sets known by path, for options_walk.py."""
 import shutil
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from option_case import Case, SPEED, TRAIN
 
 
 def prepare(folder):
-    """Lists of the images that lie in `folder`."""
+    """Lists of the images in `folder`."""
     for part in ("train", "valid"):
         shutil.copytree(Path(folder, "images"), Path(folder, "parted", part))
     lists = Path(folder, "lists")
@@ -41,7 +41,7 @@ def given(data, option, more="", **how):
 
 
 def of_images(data, damaged):
-    """What all that names files has."""
+    """Options of all data sets that name files."""
     return {"size": given(data, "size=16"),
             "channels": given(data, "channels=1"),
             "max_bad": given(damaged, "max_bad=0.5"),

@@ -148,7 +148,7 @@ for data in ("gap", packed("gap")):
     check(f"{data}: a class without validation images is a warning",
           outcome.status == 0 and f"'{data}' has no validation images of 'b'" in outcome.err, outcome)
 
-# What stands around the classes, and what is there in their place.
+# Folders around the classes, and contents in their place.
 images("wrapped/photos/all", "cat", "dog")
 Path("wrapped/README.txt").write_text("x")
 for data in ("wrapped", packed("wrapped")):

@@ -125,7 +125,7 @@ class Faults:
 
 
 def mounted(trial, name, words):
-    """Mounts a file system of its own; says whether that works."""
+    """Mounts a separate file system; returns whether that works."""
     os.makedirs(name, exist_ok=True)
     if os.geteuid() != 0:
         trial.skip(name, "not root: no file system can be mounted")

@@ -171,7 +171,7 @@ def training_images():
     check("a training has the columns of its metrics", [name for name in rows[0] if name in names] == names
           and [name for name in rows[0] if name.startswith("train_")][1:] == [f"train_{name}" for name in names], rows)
     done = learn("eval", "measured/run", "--set", "train", "--weights", "last", "--metrics", "f1")
-    # Weights that hardly move, and no augmentation: what training saw is what is measured.
+    # The weights barely change and augmentation is off, so training and measurement agree.
     check("which are those of the model", f"f1 {float(rows[-1]['train_f1']):.4f}" in done.stdout, (rows[-1], done))
     done = learn("train", "--data", "plain", "--model", "linear", "--metrics", "f1", "--epochs", "1",
                  "--out", "measured", status=2)

@@ -1,4 +1,4 @@
-"""What TensorBoard's event files hold, without what differs from call to call."""
+"""Contents of TensorBoard's event files, without values that differ between calls."""
 import re
 
 

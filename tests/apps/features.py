@@ -126,7 +126,7 @@ def exports():
 
 
 def without_names():
-    """What a program writes whose arrays have no names, and a checkpoint that contradicts itself."""
+    """Checkpoints of a program whose arrays have no names, and one that contradicts itself."""
     data = Path("runs/prices/weights/best.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
@@ -142,7 +142,7 @@ def without_names():
 
 
 def names():
-    """Of classes, in folders and tables."""
+    """Names of classes, in folders and tables."""
     for i in range(6):
         for folder in ("cat", "Cat", "dog"):
             write_png(Path(f"photos/{folder}/{i}.png"), 8, 8, (40 * i, len(folder) * 20, ord(folder[0])))

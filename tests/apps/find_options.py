@@ -1,7 +1,7 @@
 """The options of the commands that look for a learning rate or a batch size, for options_walk.py."""
 from option_case import Case, TRAIN
 
-# More digits stand in its file than on the screen.
+# Its file has more digits than the screen.
 LR_FIND = ("lr-find --data synthetic10 --train-limit 48 --width 2 -b 16 --threads 1 --workers 1 --iterations 24 --start 1e-4 "
            "--end 1 --csv lr.csv").split()
 SIZES = "batch-size-find --data synthetic10 --train-limit 48 --width 2 --threads 1 --workers 1 --smallest 32 --steps 1".split()
@@ -30,7 +30,7 @@ def cases(train, audited):
             "plot": Case(LR_FIND, ["--plot", "lr.png"]),
             "csv": Case(LR_FIND, ["--csv", "there.csv"]),
         },
-        # What an option of the training does to the time of a step is not to be seen in a test.
+        # The effect of a training option on the time of a step is not visible in a test.
         "batch-size-find": {name: instead(SIZES, train[name], True) for name in steps if name not in ("batch-size", "drop-last")} | {
             "inject": Case(SIZES, ["--inject", "slow@1"], hidden=True),
             "data-dir": Case(["batch-size-find", "--data", "cifar10"], ["--data-dir", "elsewhere"]),

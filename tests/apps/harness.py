@@ -76,7 +76,7 @@ class Trial:
         print(f"seed {options.seed}", flush=True)
 
     def run(self, *words, before=(), cwd=None, preexec=None, timeout=120, env=None):
-        """Runs `learn WORDS`, behind the words of another program if there are some."""
+        """Runs `learn WORDS`, after the words of another program, if any."""
         done = subprocess.run([*before, self.learn, *words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, preexec_fn=preexec, timeout=timeout, check=False, env=env)
         return Outcome(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
@@ -94,7 +94,7 @@ class Trial:
         return outcome
 
     def start(self, *words, **more):
-        """The same without waiting for it. It hears a hangup, though the tests may be run under nohup."""
+        """Starts it without waiting. It receives a hangup, even if the tests run under nohup."""
         more.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
         return subprocess.Popen([self.learn, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
@@ -152,7 +152,7 @@ def read_checkpoint(path):
 
 
 def result_of(run):
-    """What must be the same of two runs: state, weights and table, but for seconds and paths."""
+    """The parts of two runs that must be equal: state, weights and table, except times and paths."""
     with open(f"{run}/results.csv", encoding="utf-8") as file:
         table = [line.split(",")[:1] + line.split(",")[2:6] for line in file]
     result = {"table": table}
@@ -173,7 +173,7 @@ def temporaries(folder):
 
 
 def whole_states(weights):
-    """Of last and last.prev, those that are there; raises ValueError if one of them is not whole."""
+    """The existing ones of last and last.prev; raises ValueError if one of them is incomplete."""
     found = {}
     for name in ("last", "last.prev"):
         path = f"{weights}/{name}.safetensors"

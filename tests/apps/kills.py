@@ -7,7 +7,7 @@ import time
 
 import harness
 
-# What a save does, and what surrounds it.
+# System calls of a save, and those around it.
 CALLS = ("write", "fsync", "link", "rename", "openat", "unlink")
 SAMPLE = 8  # of the calls of one kind, unless all are tried
 
@@ -24,7 +24,7 @@ class Kills:
         self.expected = harness.result_of("straight/runs/train")
 
     def judge(self, what):
-        """Of the run in `killed`, whose process is gone."""
+        """State of the run in `killed`, whose process is gone."""
         trial = self.trial
         self.tried += 1
         before = trial.failed

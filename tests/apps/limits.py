@@ -111,7 +111,7 @@ def main():
                                      lambda size=least + more + jitter: as_limit(resource.RLIMIT_AS, size * MEBIBYTE)))
     trial.check(statuses[-1] == 0, f"enough memory is enough: {statuses}")
 
-    # The whole set is drawn for a split; its images, 146 MiB, are asked for at once.
+    # The whole set is drawn for a split; its images, 146 MiB, are allocated at once.
     limits.train("100 MiB for a data set that is larger", (6,), lambda: as_limit(resource.RLIMIT_AS, (least + 100) * MEBIBYTE),
                  ["--val-split", "0.5"])
     done = trial.run("data", "info", "synthetic10", preexec=lambda: as_limit(resource.RLIMIT_AS, (least + 100) * MEBIBYTE))

@@ -21,7 +21,7 @@ check, run = trial.check, trial.run
 
 
 def at_terminal(columns, *words, resize=None):
-    """What a terminal of that width gets; `resize`: from the first row of the table on it has another."""
+    """Output on a terminal of that width; `resize`: from the first row of the table on it has another."""
     master, slave = os.openpty()
 
     def widen(to):
@@ -62,7 +62,7 @@ def helps():
 
 
 def bars():
-    # Pauses behind batches for which the bar is drawn anew.
+    # Pauses after batches for which the bar is drawn again.
     training = ["train", *TINY, "--train-limit", "512", "--batch-size", "8", "--metrics", "accuracy,f1,kappa",
                 "--inject", "slow@10:150ms,slow@20:150ms,slow@140:150ms"]
     for columns, wanted in ((80, ("epoch", "%", "loss", "eta", "samples/s")), (60, ("epoch", "%", "loss", "eta", "samples/s")),
@@ -214,7 +214,7 @@ def manuals():
                 continue
             done = subprocess.run(tool, capture_output=True, text=True, check=False)
             complaints = done.stderr if tool[0] == "groff" else done.stdout
-            # That a page has no date is no fault.
+            # A page without a date is not a fault.
             complaints = "\n".join(line for line in complaints.splitlines() if "date" not in line)
             check(done.returncode in (0, 2) and not complaints, f"{tool[0]} takes {name}", complaints)
     for shell, place in (("bash", "bash-completion/completions/learn"), ("zsh", "zsh/site-functions/_learn"),

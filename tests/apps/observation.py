@@ -1,4 +1,4 @@
-"""What a command has left and said, to be compared with what another one has: without times, for options_walk.py."""
+"""Files and output of a command, without times, to be compared with those of another one, for options_walk.py."""
 import hashlib
 import json
 import re
@@ -8,7 +8,7 @@ import event_files
 
 
 def normal(text):
-    """What is shown, without times and speeds, and without the spaces that they move."""
+    """Output without times and speeds, and without the spaces that depend on them."""
     text = re.sub(r"^( +\d+ .*?\de[+-]\d+) .*", r"\1", text, flags=re.M)
     text = re.sub(r"^( +\d+) +[\d.]+ +\d+ +[\d.]+ (bytes|[MG]iB)$", r"\1", text, flags=re.M)
     text = re.sub(r"\d[\d ]* samples/s.*|eta [\d:]*|\d+ GFLOP/s|[\d.]+ GiB|about .* epochs.*|[\d.]+ MiB", "", text)
@@ -16,7 +16,7 @@ def normal(text):
 
 
 def tensors(path):
-    """Of a checkpoint: names and bytes, but for the recorder's tables, which hold times."""
+    """Names and bytes of a checkpoint, except the recorder's tables, which contain times."""
     data = path.read_bytes()
     header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
     start = 8 + int.from_bytes(data[:8], "little")

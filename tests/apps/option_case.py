@@ -1,4 +1,4 @@
-"""What options_walk.py tries of an option."""
+"""A case that options_walk.py tries for an option."""
 import re
 from dataclasses import dataclass
 

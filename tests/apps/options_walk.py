@@ -177,7 +177,7 @@ CASES = {
         "threads": Case(["doctor", "--seconds", "0.01", "--threads", "2"], ["--threads", "1"]),
         "seconds": Case(["doctor", "--seconds", "0"], ["--seconds", "0.01"]),
     },
-    # Of all commands.
+    # Options of all commands.
     "": {
         "help-all": Case(["train", "--help"], ["--help-all"]),
         "version": Case([], ["--version"]),
@@ -251,7 +251,7 @@ SETTINGS = {
     },
     "model wrn_22": {"dropout": Case([*TRAIN, "--width", "1", "--model", "wrn_22"], ["--model", "wrn_22:dropout=0.5"])},
 }
-# What one name means wherever it stands.
+# Values of an option with the same meaning in all commands.
 OPTIMIZER = {
     "momentum": "0.5", "beta2": "0.5", "eps": "0.1", "weight_decay": "0.3", "dampening": "0.5", "nesterov": "true",
     "centered": "true", "decay": "coupled", "decay_bn_bias": "true", "flat": "false",
@@ -370,7 +370,7 @@ def prepare(folder):
     Path(places["config"]).write_text("[train]\nseed = 9\n")
     places["schedule_config"] = str(Path(folder, "schedule.toml"))
     Path(places["schedule_config"]).write_text("[train]\nepochs = 3\n")
-    # Of the right size, in no blocks of the disk: all images are black, all labels 0.
+    # Files of the right size without blocks on disk: all images are black, all labels 0.
     batches = {f"{name}.bin": 30730000 for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]}
     fine = {"train.bin": 153700000, "test.bin": 30740000}
     for name, files, classes, count in (("cifar-10-batches-bin", batches, "batches.meta.txt", 10),

@@ -75,7 +75,7 @@ def results_that_nobody_gets():
 
 
 def start_in_terminal(*words):
-    """The program in a session of its own, as an emulator of a terminal starts a shell; returns process and terminal."""
+    """Starts the program in a new session, as a terminal emulator starts a shell; returns process and terminal."""
     master, slave = pty.openpty()
 
     def take_terminal():
@@ -101,7 +101,7 @@ def until(condition, process):
 
 
 def weights(run):
-    """Of the best epoch, without the header, which holds the name of the run."""
+    """Weights of the best epoch, without the header, which contains the name of the run."""
     data = Path("runs", run, "weights/best.safetensors").read_bytes()
     return data[8 + int.from_bytes(data[:8], "little"):]
 

@@ -1,4 +1,4 @@
-"""Images for the end-to-end tests, which need nothing but Python's own library."""
+"""Images for the end-to-end tests, which need only Python's standard library."""
 import struct
 import zlib
 

@@ -146,7 +146,7 @@ def long_way(top):
 
 
 def predicted(*words, **how):
-    """Of what was asked for, the class or the error by name, as it came out with the exit code 3."""
+    """Returns the class or the error of each name from the output of a call with exit code 3."""
     done = learn("predict", "last", "--csv", *words, status=3, **how)
     return {r["file"]: r["class"] or r["error"] for r in rows(done)}, done
 

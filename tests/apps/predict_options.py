@@ -20,7 +20,7 @@ PREDICT = {
 }
 
 IMPORT = ["import", "runs/t/weights/best.safetensors", "--model", "small:width=2", "--out", "new.safetensors"]
-# What is hidden is in the metadata of the file, which the walk does not compare.
+# Other effects are in the metadata of the file, which the walk does not compare.
 EXPORT_CASES = {
     "export": {
         "weights": Case(["export", "runs/t", "net.onnx"], ["--weights", "last"], before=TRAIN),

@@ -29,12 +29,12 @@ def read_json(path):
 
 
 def close(a, b, allowed=1e-5):
-    """Two numbers that agree but for what is rounded away: six digits in a table."""
+    """Whether two numbers agree except for rounding: six digits in a table."""
     return a is not None and b is not None and abs(float(a) - float(b)) <= allowed * max(1, abs(float(b)))
 
 
 def same(what, seen, wanted, allowed=1e-5):
-    """Of numbers, names, lists and objects of them."""
+    """Compares numbers, names, lists and objects of them."""
     if isinstance(wanted, dict):
         check(f"{what}: its names", isinstance(seen, dict) and list(seen) == list(wanted), (seen, wanted))
         for key in wanted:
@@ -50,7 +50,7 @@ def same(what, seen, wanted, allowed=1e-5):
 
 
 def make_images():
-    """What is drawn of each file: rows of pixels."""
+    """Pixels of each file, by rows."""
     pixels = {}
     for part, counts in COUNTS.items():
         for (name, colour), count in zip(CLASSES.items(), counts):
@@ -73,7 +73,7 @@ def share(part, whole):
 
 
 def judged(entries):
-    """Of the JSON of predictions, with the class and loss that follow from probabilities."""
+    """Returns the JSON of predictions with the class and loss computed from the probabilities."""
     rows = []
     for entry in entries:
         p = list(entry["probabilities"].values())

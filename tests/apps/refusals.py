@@ -115,7 +115,7 @@ def data_sets():
 
 
 def averages():
-    """Of checkpoints that differ in one thing that their metadata say."""
+    """Checkpoints that differ in one value of their metadata."""
     header, payload = checkpoint("runs/a/weights/best.safetensors")
     write_checkpoint("same.safetensors", header, payload)
     taken("average", "runs/a", "same.safetensors", "--out", "mean.safetensors")
@@ -156,7 +156,7 @@ def predictions_that_are_none():
 
 
 def endings():
-    """What is advised after a training that diverged depends on what it did already."""
+    """The advice after a divergence depends on the options of the training."""
     wild = ["train", *TINY, "--lr", "1e30", "--optimizer", "sgd", "--schedule", "const", "--no-report"]
     for more, advice in (([], "try a lower --lr or --clip-norm 1\n"), (["--clip-norm", "1"], "try a lower --lr or a --clip-norm below 1\n"),
                          (["--callbacks", "gradient_clip:limit=0.5"], "try a lower --lr or a --clip-norm below 0.5\n")):

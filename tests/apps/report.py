@@ -46,7 +46,7 @@ def refused(status, text, *words):
 
 
 def cells(page, name):
-    """Of the rows that begin with a name."""
+    """Cells of the rows that start with a name."""
     rows = re.findall(rf'<tr[^>]*><th scope="row"[^>]*>{re.escape(name)}</th>(.*?)</tr>', page)
     return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows]
 

@@ -55,14 +55,14 @@ class Chart:
         return self.page.find(".chart .plot svg")[self.place]
 
     def point_at(self, share):
-        """Of the width of the axis, from its left end; it ends 12 before the border."""
+        """Share of the width of the axis, from its left end; it ends 12 before the border."""
         self.js("chart.scrollIntoView({block: 'center'});")
         left = float(self.js("return chart.querySelector('.axis').getAttribute('d').match(/^M([0-9.]+)/)[1];"))
         width = self.js("return chart.querySelector('.plot svg').getBoundingClientRect().width;")
         self.page.point_at(self.svg(), round(left + share * (width - left - 12) - width / 2), 0)
 
     def tip(self):
-        """What it shows at the pointer; None if it shows nothing."""
+        """Text at the pointer; None if it shows nothing."""
         return self.js("const tip = chart.querySelector('.tip');"
                        "return tip.hidden ? null : [...tip.children].map(line => line.textContent);")
 
@@ -101,7 +101,7 @@ def whole(page, width, what):
     check(f"{what}: no text of a plot is cut off", outside == [], outside)
 
 
-# Of the matrix's cells the one that is hardest to read, by the formula of WCAG 2.2 for contrast.
+# Contrast of the least readable cell of the matrix, by the formula of WCAG 2.2.
 CONTRAST = """
 const light = (color) => {
   const parts = color.match(/[0-9.]+/g).slice(0, 3).map(Number);
@@ -137,7 +137,7 @@ def pointing(page, what):
     scale = Chart(page, "Loss scale")
     scale.point_at(0)
     check(f"{what}: whole numbers are read with all digits", any(line.endswith(" 65536") for line in scale.tip() or []), scale.tip())
-    # Left of the first validation the nearest one is told with its epoch.
+    # Left of the first validation, the nearest one is shown with its epoch.
     loss.point_at(0)
     check(f"{what}: a value from elsewhere says where",
           f"validation: {short(epochs[0]['valid_loss'])} (at 1)" in (loss.tip() or []), loss.tip())
@@ -183,7 +183,7 @@ def keys(page):
 
 
 def layout(page, width):
-    """The head of a single run's page, and what stands next to each other."""
+    """The head of a single run's page, and the blocks next to each other."""
     text = page.run("return document.querySelector('header').innerText;")
     check("the head has the date and the command", "started 20" in text and "learn train --data synthetic10" in text, text)
     right = page.run("return Math.max(...[...document.querySelectorAll('#s1 .pairs td')].map(d => d.getBoundingClientRect().left));")

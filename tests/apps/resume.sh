@@ -21,7 +21,7 @@ same() {
   cmp straight/runs/train/weights/best.safetensors "$1/runs/train/weights/best.safetensors" &&
     cmp straight.table "$1.table"
 }
-# stop FOLDER SIGNAL: begins a run, and sends the signal once there is a first checkpoint.
+# stop FOLDER SIGNAL: starts a run, and sends the signal after the first checkpoint.
 stop() {
   mkdir "$1"
   (cd "$1" && exec "$learn" train "${options[@]}") >out 2>err </dev/null &

@@ -92,7 +92,7 @@ check("a program sees which are defaults", [("lr" in run["defaults"], run["setti
       [(True, "0.01"), (False, "0.01")], settings)
 trial.run("runs", "--remove", "same", "--yes")
 
-# A run by its name, in each command, beside folders of other things of that name.
+# A run by its name, in each command, next to other folders of that name.
 os.makedirs("two/train/cat")
 for words in (["eval", "two"], ["plot", "two", "ten", "--out", "p.svg"], ["report", "two", "--out", "p.html", "--no-evaluate", "--images", "0"],
               ["export", "two", "p.onnx"], ["average", "two", "ten", "--out", "mean.safetensors"], ["runs", "two"],

@@ -30,7 +30,7 @@ class Signals:
         return self.trial.start("train", *RUN, cwd="stopped", **more)
 
     def wait_for_epochs(self, process, epochs):
-        """Until the table has so many rows; false if the run ended before."""
+        """Waits until the table has that many rows; false if the run ended before."""
         table = "stopped/runs/train/results.csv"
         while process.poll() is None:
             if os.path.exists(table):
@@ -45,7 +45,7 @@ class Signals:
         return harness.Outcome(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
     def judge(self, what, number, outcome):
-        """Of a run that may have been stopped by this signal, or have ended before."""
+        """State of a run that may have been stopped by this signal, or ended before."""
         trial = self.trial
         self.tried += 1
         before = trial.failed

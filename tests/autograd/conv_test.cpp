@@ -91,7 +91,7 @@ TEST_CASE("conv2d: one image on a small map, with a border of zeros") {
       {{1, 6, 6, 2}, {3, 2, 2, 2}, {.stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1}}));
   test::test_op(conv_case(
       {{1, 2, 3, 2}, {3, 2, 2, 2}, {.stride_w = 2, .pad_top = 2, .pad_left = 3, .pad_right = 1}}));
-  // Results that lie in the padding with all of their window.
+  // Results whose whole window is in the padding.
   test::test_op(conv_case(
       {{1, 2, 2, 2}, {3, 1, 1, 2}, {.stride_w = 6, .pad_left = 2, .pad_right = 2}, true}));
 }
@@ -130,7 +130,7 @@ TEST_CASE("linear: gradients, parity and determinism") {
 
 namespace {
 
-/// x and, behind its channels, zeros.
+/// x with zeros after its channels.
 Tensor with_zeros(Arena& host, const Tensor& x, std::int64_t padding) {
   const Shape& s = x.shape();
   const std::int64_t width = s[3] + padding;

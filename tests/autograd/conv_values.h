@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// What the tests of convolutions share.
+/// Common code of the tests of convolutions.
 namespace learn::test {
 
 /// `n` values uniform in [-1, 1), their own for each stream.

@@ -22,7 +22,7 @@ Tensor random_tensor(const Shape& shape, std::mt19937& random, float low = -1) {
   return out;
 }
 
-/// A convolution and the batch normalisation behind it.
+/// A convolution and the batch normalization after it.
 struct Pair {
   std::int64_t n, size, c, k, window;
   Conv2dOptions options;
@@ -50,11 +50,11 @@ Operands operands_of(const Pair& pair, std::mt19937& random) {
       .residual = random_tensor({pair.n, out, out, pair.k}, random)};
 }
 
-/// The output, and that of the convolution alone if it is `looked_at` behind the normalisation.
+/// The output, and that of the convolution alone if it is `looked_at` after the normalization.
 std::vector<float> run(
     Context& ctx, const Pair& pair, const Operands& in, bool grad, bool looked_at = false) {
   Tape tape(ctx, {.mode = ForwardMode::eval, .grad = grad});
-  // A gradient that somebody wants makes the tape record.
+  // A requested gradient makes the tape record.
   const Var x = tape.input(in.x, grad);
   const Var y =
       ops::conv2d(x, tape.input(in.w), pair.bias ? tape.input(in.bias) : Var(), pair.options);

@@ -129,7 +129,7 @@ TEST_CASE("map: the gradient of a choice flows only to the chosen operand") {
     CHECK(test::fetch(ctx, one, i) == (condition[at] != 0 ? dy[at] : 0));
     CHECK(test::fetch(ctx, other, i) == (condition[at] != 0 ? 0 : dy[at]));
   }
-  // Of a condition that depends on what is chosen, too, as in a clamp.
+  // Also for a condition that depends on the chosen value, as in a clamp.
   Tape tape(ctx);
   const Var x = tape.input(put_values(ctx, {3}, {-2, 0.5, 2}, DType::f32), true);
   const Expr a = arg(0);

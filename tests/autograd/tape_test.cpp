@@ -14,7 +14,7 @@ using namespace learn;
 
 namespace {
 
-/// A parameter whose gradient holds NaN until somebody writes it.
+/// A parameter whose gradient is NaN until it is written.
 std::unique_ptr<ParamSlot> make_param(Context& ctx, const Shape& shape, double value) {
   auto slot = std::make_unique<ParamSlot>();
   slot->name = "weight";
@@ -23,7 +23,7 @@ std::unique_ptr<ParamSlot> make_param(Context& ctx, const Shape& shape, double v
   return slot;
 }
 
-/// What is read before it is written shows as NaN.
+/// Reading before writing shows as NaN.
 const ContextOptions kChecked{.threads = 1, .arena = {.guard = true, .poison = true}};
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST_CASE("the direct path agrees with the reference for every instruction set")
 
 namespace {
 
-/// A convolution of images, most of whose values lie in [-1, 1), with one pixel of `bright`.
+/// A convolution of images, most of whose values are in [-1, 1), with one pixel of `bright`.
 class BrightPixel {
  public:
   explicit BrightPixel(float bright) : x_(draw(g_.x_elements(), 1)) {
@@ -160,7 +160,7 @@ class BrightPixel {
     return {y.span<float>().begin(), y.span<float>().end()};
   }
 
-  /// The error of the outputs that do not see the pixel, as a share of their own L2 norm.
+  /// The error of the outputs that do not see the pixel, as a share of their L2 norm.
   [[nodiscard]] double error_elsewhere(bool winograd) const {
     const std::vector<float> y = forward(winograd);
     const std::vector<double> xd = in_double(x_), wd = in_double(w_);

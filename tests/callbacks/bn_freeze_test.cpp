@@ -1,4 +1,4 @@
-// Frozen BatchNorm layers keep their statistics and use them; the others go on.
+// Frozen BatchNorm layers keep and use their statistics; the others update theirs.
 #include "callbacks/bn_freeze.h"
 
 #include "callbacks/lambda.h"

@@ -1,4 +1,4 @@
-// Whatever number stands in a checkpoint: it is refused, or the training goes on, and soon ends.
+// Any number in a checkpoint is refused, or the training continues and soon ends.
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
@@ -72,7 +72,8 @@ test::MemoryState stopped(const TemporaryFolder& folder) {
   return process.state();
 }
 
-/// What decides how the training ends: everything but what the recorder and trackers keep.
+/// State that determines the end of the training: everything except the recorder's and the
+/// trackers'.
 std::map<std::string, std::vector<double>> outcome_of(const test::MemoryState& state) {
   std::map<std::string, std::vector<double>> out;
   for (const auto& [name, tensor] : state.tensors)
@@ -151,7 +152,7 @@ TEST_CASE("no number in a checkpoint makes a training hang, crash or allocate to
     CAPTURE(name);
     CHECK((hyper || tracked || free.contains(name)));
   }
-  // What would have been a hang, an endless epoch or an index out of range.
+  // Numbers that would have caused a hang, an endless epoch or an index out of range.
   for (const char* const name : {"fit.epochs", "fit.batches", "fit.begun", "optimizer.loss_scale"})
     CHECK_FALSE(not_held.contains(name));
 }

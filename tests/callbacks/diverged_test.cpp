@@ -147,7 +147,7 @@ TEST_CASE("weights whose validation loss is not finite are not the best by anoth
     return run.t.learn.progress().epoch == 0 ? kNaN : 1.0;
   };
   (void)run.fit(2);
-  CHECK(run.recorder->epochs().size() == 2);  // nobody looked
+  CHECK(run.recorder->epochs().size() == 2);  // nothing checked it
   CHECK(saver.best_epoch() == 2);
 }
 

@@ -24,7 +24,7 @@ using Numbers = std::vector<double>;
 Numbers average(Learner& learn) { return values(Ema::average(learn)); }
 Numbers masters(Learner& learn) { return values(learn.params().flat_master()); }
 
-/// What the definition makes of the weights after each update.
+/// The average after each update, by its definition.
 Numbers by_hand(const Numbers& first,
                 const std::vector<Numbers>& later,
                 double decay,

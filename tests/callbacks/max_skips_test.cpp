@@ -97,7 +97,7 @@ TEST_CASE("skips of an earlier fit are not counted") {
   to_fp16(trial.t.learn, {.loss_scale = 8.0F, .scaling = {.dynamic = false}, .max_skips = 4});
   CHECK(ended_in(trial.t) == 4);
   CHECK(ended_in(trial.t) == 8);
-  // What was done about it shows: the first batch is bad as ever.
+  // The change has an effect, although the first batch is still bad.
   trial.t.train.gain_of_batch = [](std::size_t batch) {
     return batch == 0 ? std::numeric_limits<double>::infinity() : 1.0;
   };

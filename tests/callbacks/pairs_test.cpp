@@ -1,4 +1,4 @@
-// Every callback beside every other, the way users combine them.
+// Every callback with every other, the way users combine them.
 #include "callbacks/interrupt.h"
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"
@@ -68,7 +68,7 @@ bool works_twice(const std::string& spec) {
   return !is_text(spec) || make_from_text(spec).callback->claims().empty();
 }
 
-/// What a learner refuses to have together, for a reason that both give.
+/// Pairs that a learner refuses, with the reason that both declare.
 bool contradict(const std::string& first, const std::string& second) {
   if (!is_text(first) || !is_text(second)) return false;
   const std::vector<std::string> ours = make_from_text(first).callback->claims();
@@ -159,7 +159,7 @@ TEST_CASE("two callbacks that contradict each other are refused, both named") {
   CHECK_THROWS_WITH_AS(train_with({by_value, by_value}, folder.path()),
                        doctest::Contains("both clip gradients by value"),
                        UsageError);
-  // Files of their own are no contradiction.
+  // Separate files do not conflict.
   CHECK_NOTHROW(train_with({"csv_logger:path=a.csv", "csv_logger:path=b.csv"}, folder.path()));
   CHECK(read_csv(folder / "b.csv").rows.size() == 2);
 }

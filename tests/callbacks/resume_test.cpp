@@ -81,7 +81,7 @@ struct Process {
   Training t;
 };
 
-/// Everything a checkpoint holds, but for the times of epochs.
+/// Everything in a checkpoint except the times of epochs.
 std::map<std::string, std::vector<double>> contents(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   std::map<std::string, std::vector<double>> out;
@@ -210,7 +210,7 @@ TEST_CASE("an average that is given to a second fit starts again there") {
   t.learn.fit(1, 0.1, {ema, looks});
   CHECK(shown == expected);
   t.learn.fit(1, 0.1);
-  // Without an update the average is what the fit began with.
+  // Without an update the average equals the initial weights.
   t.learn.fit(1, 0.1, {ema, looks, skips});
   CHECK(shown == expected);
 }

@@ -58,7 +58,7 @@ struct Run {
   Checkpointer* saver = nullptr;
 };
 
-/// One layer behind another.
+/// One layer after another.
 class Two final : public nn::Module {
  public:
   explicit Two(const nn::Scope& scope)
@@ -86,7 +86,7 @@ TEST_CASE("a rate that is too high is halved until the training converges") {
   CHECK(run.t.learn.optimizer().lr(0) == 0.078125F);
   CHECK(run.t.learn.progress().batch_clock == 800);
   CHECK(run.epochs_in_table() == "1 2 ");
-  // From the first batch on, so that it is as if it had begun with that rate.
+  // From the first batch on, as if it had started with that rate.
   Run other(many_batches());
   CHECK(other.fit(2, 0.078125) == 0);
   CHECK(values(run.t.learn.params().flat_master()) == values(other.t.learn.params().flat_master()));

@@ -62,7 +62,7 @@ void check_copies(Learner& learn) {
   }
 }
 
-/// Counts batches, looks at the weights at each, and cancels a scope when it is told to.
+/// Counts batches, looks at the weights at each, and cancels a scope on request.
 class Watch final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "watch"; }
@@ -152,13 +152,13 @@ class Subject {
     frozen_ = frozen;
     frozen ? t_.learn.freeze() : t_.learn.unfreeze();
   }
-  /// Of a half model its second layer stays f32, or does not.
+  /// In a half model, its second layer stays f32, or does not.
   [[nodiscard]] bool keeps() const { return keeps_; }
   void keep(bool keeps) {
     keeps_ = keeps;
     t_.learn.keep_f32(keeps ? std::vector<std::string>{"second"} : std::vector<std::string>{});
   }
-  /// The same learner goes on in another precision.
+  /// The learner continues in another precision.
   void change(Precision precision) {
     precision_ = precision;
     set_precision(t_.learn, precision);
@@ -190,7 +190,7 @@ class Subject {
         for (const double v : values(t_.learn.params().master(i))) out.push_back(v);
     return out;
   }
-  /// What holds whenever it does not run.
+  /// Invariants while it does not run.
   void check_idle() {
     const FitProgress& fit = t_.learn.progress();
     REQUIRE(fit.activity == Activity::none);
@@ -322,7 +322,7 @@ class Sequence {
     REQUIRE(rest == "");
   }
 
-  /// One that was loaded goes on as the one that was saved: nothing hides outside of the state.
+  /// A loaded learner continues as the saved one, so the state is complete.
   void compare_with_reloaded() {
     said += " reloaded";
     const auto reloaded = subject_->reloaded();

@@ -1,4 +1,4 @@
-// What a recorder knows of each step, and what is said, written and drawn of it.
+// A recorder's data of each step, and their output in messages, files and drawings.
 #include "callbacks/diagnose/inject.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
@@ -271,7 +271,7 @@ TEST_CASE(
     CHECK(t.learn.optimizer().read_control().loss_scale == 64);
     return recorder.batches(t.learn).back().update_ratio;
   };
-  // Of 30 small steps, 6 are missing in one of them.
+  // One of them lacks 6 of 30 small steps.
   CHECK(last_ratio(4096, "overflow@5-10") / last_ratio(64, "slow@1:0s") ==
         doctest::Approx(1).epsilon(0.01));
 }

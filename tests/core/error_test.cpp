@@ -56,7 +56,7 @@ TEST_CASE("an error contains its values, and a program error also its source pos
   CHECK_NOTHROW(check(true, "{}", 1));
   const std::string logic = "error_test.cpp:" + std::to_string(__LINE__ + 1) + ": no";
   CHECK_THROWS_WITH_AS(check<std::logic_error>(false, "no"), logic.c_str(), std::logic_error);
-  // What a user can cause has none.
+  // Errors that a user can cause have no source position.
   CHECK_THROWS_WITH_AS(check<UsageError>(false, "{} > {}", 4, 3), "4 > 3", UsageError);
   CHECK_THROWS_WITH_AS(check<DataError>(false, "{}", 4), "4", DataError);
   CHECK_THROWS_WITH_AS(check<CheckpointError>(false, "{}", 4), "4", CheckpointError);

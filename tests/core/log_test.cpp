@@ -48,7 +48,7 @@ TEST_CASE("log: a link or a special file is refused") {
   fs::create_directory(folder / "folder");
   CHECK_THROWS_AS(log::set_file((folder / "folder").string()), IoError);
   REQUIRE(::mkfifo((folder / "fifo").c_str(), 0600) == 0);
-  CHECK_THROWS_AS(log::set_file((folder / "fifo").string()), IoError);  // nobody reads it
+  CHECK_THROWS_AS(log::set_file((folder / "fifo").string()), IoError);  // without a reader
   CHECK_THROWS_WITH_AS(log::set_file("/dev/null"),
                        "cannot open the log file '/dev/null': it is not a regular file",
                        IoError);

@@ -57,7 +57,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a file that the system cannot read says so") {
-  const RegularFile memory("/proc/self/mem");  // nothing is mapped at its beginning
+  const RegularFile memory("/proc/self/mem");  // nothing is mapped at its start
   std::array<std::byte, 1> first{};
   CHECK_THROWS_WITH_AS(
       memory.read(0, first), "cannot read '/proc/self/mem': Input/output error", IoError);

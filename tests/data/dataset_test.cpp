@@ -87,7 +87,7 @@ TEST_CASE("dataset: limited takes the same images each time, in their order") {
   CHECK(limited(set, 0).fingerprint() == set.fingerprint());
   CHECK(limited(set, 51).fingerprint() == set.fingerprint());
   CHECK_THROWS_AS(static_cast<void>(limited(set, -1)), UsageError);
-  std::int64_t from = -1;  // each image is found behind the one before it
+  std::int64_t from = -1;  // each image is after the previous one
   for (std::int64_t i = 0; i < quick.size(); ++i) {
     do {
       ++from;
@@ -159,7 +159,7 @@ TEST_CASE("dataset: labels and values go with their images") {
     CHECK(std::ranges::equal(some.targets_of(1), set.targets_of(2)));
     CHECK(some.target_kind == kind);
     CHECK(limited(set, 4).targets.size() == 8);
-    // There are no classes of which each would have its share: a share of all.
+    // Without classes it is a share of all.
     const DataPair pair = split_off(set, 0.3, 1);
     CHECK(pair.valid.size() == 3);
     CHECK(pair.train.size() == 7);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// What the tests of data/ make for themselves: folders, images, small data sets.
+/// Helpers of the tests of data/: folders, images, small data sets.
 namespace learn::test {
 
 /// An empty folder that is removed with everything in it at the end. Its name holds a space and
@@ -48,7 +48,7 @@ struct JpegKind {
                                             std::int64_t width,
                                             int channels = 3);
 
-/// The file with one more chunk: behind its header, or last but one.
+/// Returns the file with one more chunk, after its header or before the last one.
 [[nodiscard]] std::vector<std::uint8_t> with_png_chunk(const std::vector<std::uint8_t>& png,
                                                        const std::string& type,
                                                        const std::vector<std::uint8_t>& content,

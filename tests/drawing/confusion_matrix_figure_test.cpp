@@ -31,7 +31,7 @@ TEST_CASE("rows are the truth, columns the prediction") {
   ConfusionFigure figure = figure_of(4);
   figure.counts = {0, 0, 0, 5, 0, 7, 0, 0, 0, 0, 7, 0, 0, 0, 0, 7};
   const Image image = confusion_matrix_figure(figure).render(1);
-  // The diagonal but for its first place, and the last cell of the first row.
+  // The diagonal except its first cell, and the last cell of the first row.
   const Extremes dark = find_color(image, kAll, 0, -1, 2);
   const Extremes first_row = find_color(image, kAll, dark.top, dark.top + 20, 2);
   CHECK(first_row.left > (dark.left + dark.right) / 2);

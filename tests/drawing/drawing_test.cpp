@@ -124,7 +124,7 @@ TEST_CASE("text is placed by its alignment and anchor") {
   CHECK(std::abs(centered.top + centered.bottom - 400) <= 3);
   CHECK(extent({}).top >= 200);
   CHECK(extent({.anchor = Anchor::bottom}).bottom <= 200);
-  // Turned, its beginning is at the bottom.
+  // Rotated, its start is at the bottom.
   const Extremes turned = extent({.upward = true});
   CHECK(turned.bottom <= 201);
   CHECK(turned.left >= 200);
@@ -180,7 +180,7 @@ TEST_CASE("equal drawings are equal bytes, whatever was drawn between them") {
   const std::string others = other.svg();
   CHECK(a_drawing().svg() == svg);
   CHECK(a_drawing().render(2).rgb == a_drawing().render(2).rgb);
-  // Names within the two documents differ, so that both can stand in one page.
+  // Names within the two documents differ, so that both can be in one page.
   const auto first_name = [](const std::string& text) {
     const std::size_t at = text.find(" id=\"") + 5;
     return text.substr(at, text.find('-', at) - at);

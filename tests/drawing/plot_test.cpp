@@ -56,7 +56,7 @@ TEST_CASE("a line spans the panel, and what is not finite breaks it") {
   Figure figure{.panels = {{"loss", "epoch", {{"a", {0, 1, 2}, {0, 5, 10}}}}}};
   const Extremes line = line_of(figure, palette(0));
   CHECK(line.count > 300);
-  // The data fill the axes but for the 5 % of room above.
+  // The data fill the axes except 5 % of room above.
   CHECK(line.bottom - line.top > 0.6 * figure.panel_height);
   CHECK(line.right - line.left > 0.8 * figure.panel_width);
 

@@ -18,7 +18,7 @@ TEST_CASE("a reliability figure has a bar for each bin that has predictions") {
   const Color bar = mix(kWhite, palette(0), 0.85);
   constexpr int kBelowLegend = 84;
   const Extremes bars = find_color(image, bar, kBelowLegend, -1, 3);
-  // The second bin ends where the third, which is empty, begins.
+  // The second bin ends where the third, which is empty, starts.
   const int quarter = (bars.right - bars.left) / 3;
   CHECK(close(image.pixel(bars.left + quarter / 2, bars.bottom - 5), bar, 3));
   CHECK(close(image.pixel(bars.left + quarter * 3 / 2, bars.bottom - 5), kWhite, 3));

@@ -9,7 +9,7 @@ using namespace learn;
 
 namespace {
 
-/// What a test does with the image, and a linear layer of what comes of it.
+/// The operation of a test on the image, and a linear layer of its result.
 class Net final : public nn::Module {
  public:
   using Body = std::function<Var(Net&, const Var&)>;
@@ -58,7 +58,7 @@ class Net final : public nn::Module {
   nn::Param bias_, kernel_, pair_;
 };
 
-/// Gives the image itself, or something else that is no logits.
+/// Returns the image itself, or something else that is not logits.
 class Plain final : public nn::Module {
  public:
   Plain(const nn::Scope& scope, std::int64_t what)

@@ -114,7 +114,8 @@ STD = [2]
 
 
 )");
-  // Layers by PyTorch's names that are no list, at the root too, and padding that differs by side.
+  // Layers by PyTorch's names that are not a list, at the root too, and padding that differs by
+  // side.
   exported::Graph odd = graph_of(
       {"conv2d", "0", {"image", "0.weight"}, "", Conv2dOptions{.pad_top = 1, .pad_right = 2}});
   odd.operations.insert(
@@ -156,7 +157,7 @@ TEST_CASE("weights for PyTorch have its names, layouts and counters, and are not
   const SafetensorsFile file(path);
   CHECK(file.metadata().at("format") == "pt");
   CHECK(file.metadata().at("learn.model") == "small");
-  // What a checkpoint of the same model has, in every bit, as nothing is flattened or folded.
+  // Equal to a checkpoint of the model in every bit, because nothing is flattened or folded.
   save_weights(folder.path() / "own.safetensors", *trained.model.params);
   const SafetensorsFile own(folder.path() / "own.safetensors");
   REQUIRE(file.tensors().size() == own.tensors().size());
@@ -228,7 +229,7 @@ TEST_CASE("no name can put code into a module") {
   CHECK(module.find("\nimport os") == std::string::npos);
   CHECK(module.find("\xff") == std::string::npos);
   CHECK(module.find("q\"\"\"") == std::string::npos);
-  // Names of layers that are no identifiers.
+  // Names of layers that are not identifiers.
   exported::Operation odd{"conv2d", "a b\"", {"image", "a b\".weight"}, "", Conv2dOptions{}};
   const std::string layers = exported::pytorch_module(graph_of(odd), {});
   CHECK(layers.find("self.add_module(\"a b\\\"\", nn.Conv2d(") != std::string::npos);

@@ -11,8 +11,8 @@ struct Numbers {
   std::vector<double> values;
 };
 
-/// What the model makes of images (N,C,H,W): ONNX's operators as their documentation defines them,
-/// one plain loop each, in f64. Throws std::runtime_error for one that it does not know.
+/// Runs the model on images (N,C,H,W): ONNX's operators as documented, one plain loop each, in f64.
+/// Throws std::runtime_error for one that it does not know.
 [[nodiscard]] Numbers run_onnx(const learn::onnx::ModelProto& model, const Numbers& image);
 
 /// Images (N,H,W,C) as (N,C,H,W).

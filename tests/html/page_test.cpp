@@ -69,7 +69,7 @@ TEST_CASE("text is escaped wherever it stands") {
   CHECK_FALSE(holds(page, "alert('x')<"));
   CHECK_FALSE(holds(page, "<script>alert"));
   CHECK(count(page, safe) >= 15);
-  // As data of a script it is JSON, in which no tag begins.
+  // In a script it is JSON, in which no tag can start.
   CHECK(count(page, R"("\u003cscript>alert('x')\u003c/script>&\"")") == 3);
 }
 

@@ -344,6 +344,6 @@ TEST_CASE("the memory of a predictor stays as it is through 10000 calls") {
   for (int i = 0; i < 10; ++i) (void)predict(image);
   const std::size_t before = used();
   for (int i = 0; i < 10000; ++i) (void)predict(image);
-  // Nothing under a sanitizer, which has an allocator of its own.
+  // Returns nothing under a sanitizer, which has its own allocator.
   CHECK(used() <= before + 1024);
 }

@@ -60,7 +60,7 @@ TEST_CASE(
     return fmt::format("{}records 'learn.model' as '{}': {}", begin, shown, why);
   };
   CHECK(error_of("learn.model", "small:width=4") == "none");
-  // Nothing is wrong with a file if there is none.
+  // Without a file, the error is not about a file.
   CHECK_THROWS_AS((void)test::small_description("nosuch").make(), UsageError);
   CHECK(error_of("learn.model", "nosuch").starts_with(model("nosuch", "unknown model 'nosuch'")));
   CHECK(error_of("learn.model", "small:width=1000000")

@@ -7,8 +7,8 @@
 
 using namespace learn;
 
-// What a good accuracy on synthetic10 is worth: a linear model must fail on it, and nothing may be
-// learnt where there is nothing to learn. Both would show a leak or a trivial set.
+// A good accuracy on synthetic10 is meaningful: a linear model must fail on it, and shuffled labels
+// must not be learnable. Otherwise the set would be trivial or leak.
 TEST_SUITE("slow") {
   TEST_CASE("a linear model stays below a quarter on synthetic10 and the small net does not") {
     const data::DataPair images =

@@ -354,7 +354,7 @@ TEST_CASE("a plain weight becomes weight norm's two parameters, and they a plain
     CHECK(load_weights(folder / "normed", plain.store).clean());
     CHECK(plain.values("fc.weight") == std::vector<float>{6, 8, 0, 0});
   }
-  // Half of the two is none, and lengths for other rows do not fit.
+  // One of the two parameters alone is not enough, and lengths for other rows do not fit.
   write_safetensors(folder / "half",
                     std::vector{named("fc.weight_v", {2, 2}, {3, 4, 0, 0}), kVariance});
   Layer plain(false);

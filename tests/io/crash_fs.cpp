@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSector = 512;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kEverySubset = 7;  // above so many changes of names, some subsets only
+constexpr std::size_t kEverySubset = 7;  // above this number of name changes, only some subsets
 
 std::string folder_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -187,7 +187,7 @@ CrashFs::Names CrashFs::names_after(std::size_t steps) const {
   return names;
 }
 
-/// What may be found in a file: what was synced, what was written, and what lies between.
+/// Possible contents of a file: synced, written, and anything in between.
 std::vector<std::string> CrashFs::contents_after(std::size_t steps, Node node) const {
   std::string synced = durable_[node].value_or("");
   std::string written = synced;
@@ -237,7 +237,7 @@ void CrashFs::crash_after(std::size_t steps,
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const Names::Change& change = names.pending[i];
       if (!chosen[i]) continue;
-      // The first half of a rename stands before the second.
+      // The first half of a rename precedes the second.
       if (change.second && (i == 0 || names.pending[i - 1].call != change.call || !chosen[i - 1]))
         continue;
       if (change.node)
@@ -245,7 +245,7 @@ void CrashFs::crash_after(std::size_t steps,
       else
         found.erase(change.path);
     }
-    // What a lost folder holds is lost with it.
+    // The content of a lost folder is lost with it.
     std::erase_if(found, [&](const auto& entry) {
       for (std::string up = folder_of(entry.first); !up.empty() && up != "/"; up = folder_of(up))
         if (!found.contains(up)) return true;

@@ -11,13 +11,13 @@
 
 namespace learn::test {
 
-/// What lies on a disk: the content of each file by path; a folder has none.
+/// Content of a disk: the content of each file by path; empty for a folder.
 using DiskState = std::map<std::string, std::optional<std::string>>;
 
-/// A disk that keeps a journal of what is asked of it, and says what it may hold if the power fails
-/// after any part of that. In the manner of SQLite's tests: bytes are durable once their file is
-/// synced, names once their folder is; what is not may be there, in part or torn, or not, and in
-/// any order. A rename is atomic, or leaves both names.
+/// A disk that keeps a journal of its calls, and lists its possible contents if the power fails
+/// after any of them. In the manner of SQLite's tests: bytes are durable once their file is synced,
+/// names once their folder is; what is not may be there, in part or torn, or not, and in any order.
+/// A rename is atomic, or leaves both names.
 class CrashFs : public FileSystem {
  public:
   /// `start` is there and durable; files of equal content are one with several names.

@@ -122,7 +122,7 @@ class Reader {
   std::map<std::pair<std::string, std::string>, std::optional<int>> resumed_;
 };
 
-/// As a run does that uses the folder again.
+/// As in a run that uses the folder again.
 void sweep(DiskState& disk) {
   std::erase_if(disk, [](const auto& file) { return AtomicFile::is_temporary(file.first); });
 }
@@ -146,7 +146,7 @@ Found crash_everywhere(const CrashFs& files, const std::vector<Saved>& saves, Re
     }
     const int least = allowed["last"].first;
     const int most = allowed["last"].second;
-    // A run that goes on may find none, or, of a save that was cut short, the last one itself.
+    // A resumed run may find none, or the last one itself after an interrupted save.
     const bool goes_on = !saves.empty() && saves.front().done == 0;
     auto& previous = allowed["last.prev"];
     previous = {goes_on ? 0 : std::max(0, least - 1), std::max({0, previous.second, most - 1})};

@@ -17,7 +17,7 @@ using namespace learn;
 
 namespace {
 
-/// What a training's state is like: tensors of one shape, numbers and a text.
+/// Like a training's state: tensors of one shape, numbers and a text.
 struct State {
   Arena arena{"test", cpu_pages()};
   Tensor momentum = uniform(arena, {4, 8}, DType::f32, -1, 1, 1);
@@ -74,7 +74,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// As files were before the hash covered the header.
+/// As in files from before the hash covered the header.
 std::string older_file(const std::string& data, const std::string& extra = {}) {
   Digest hash(Digest::Kind::sha256);
   hash.update(std::as_bytes(std::span(data)));

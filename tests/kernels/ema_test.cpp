@@ -11,7 +11,7 @@ using namespace learn;
 
 namespace {
 
-/// The average after updates 1 to `updates`, the weights being drawn anew for each.
+/// The average after updates 1 to `updates`, with new random weights for each.
 Tensor averaged(Context& ctx, std::int64_t n, const EmaOptions& options, int updates, DType dtype) {
   Tensor average = test::put_uniform(ctx, {n}, DType::f32, -1, 1, 3, 0);
   for (int t = 1; t <= updates; ++t) {

@@ -129,7 +129,7 @@ TEST_CASE("the norm is exact to f32 and the same for any number of threads") {
   CHECK(test::fetch(ctx, norm, 0) == kInf);
   kernels::l2_norm(ctx, {test::put_values(ctx, {3}, {kNan, 1e30, 1})}, norm);
   CHECK(std::isnan(test::fetch(ctx, norm, 0)));
-  const Tensor half = test::put_full(ctx, {4}, DType::f16, 60000);  // its square is no f16
+  const Tensor half = test::put_full(ctx, {4}, DType::f16, 60000);  // its square does not fit f16
   kernels::l2_norm(ctx, {half}, norm);
   CHECK(test::fetch(ctx, norm, 0) == doctest::Approx(120000));
   CHECK_THROWS_WITH_AS(kernels::l2_norm(ctx, {half, norm}, norm),
@@ -205,7 +205,7 @@ TEST_CASE("the dynamic loss scale halves on overflow and doubles after clean ste
   CHECK(step(false) == 16);
   CHECK(step(false) == 16);
   CHECK(step(true) == 8);
-  CHECK(step(false) == 8);  // the count began anew
+  CHECK(step(false) == 8);  // the count started again
   CHECK(step(false) == 8);
   CHECK(step(false) == 16);
   for (int i = 0; i < 12; ++i) CHECK(step(false) <= 32);
@@ -245,10 +245,10 @@ TEST_CASE("with a hysteresis the loss scale backs off from a later overflow in a
   CHECK(step(true) == 64);
   CHECK(step(true) == 64);
   CHECK(step(true) == 32);
-  CHECK(step(true) == 16);  // and goes on
+  CHECK(step(true) == 16);  // and continues
   CHECK(control.read().overflows == 4);
   for (int i = 0; i < 3; ++i) CHECK(step(false) == 16);
-  CHECK(step(true) == 16);  // which begins the count of clean steps anew all the same
+  CHECK(step(true) == 16);  // which also restarts the count of clean steps
   for (int i = 0; i < 3; ++i) CHECK(step(false) == 16);
   CHECK(step(false) == 32);
   CHECK(control.read().overflows == 0);

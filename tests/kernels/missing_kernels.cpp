@@ -1,5 +1,5 @@
-// What must not compile: an operation of which an executor has no implementation, or lacks one for
-// a type. The test compiles it with LEARN_MISSING from 0, where nothing is missing, to 3.
+// Code that must not compile: an operation that an executor does not implement, or not for a type.
+// The test compiles it with LEARN_MISSING from 0, where nothing is missing, to 3.
 #include "framework/runtime/dispatch.h"
 
 namespace learn {

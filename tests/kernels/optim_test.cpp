@@ -153,7 +153,7 @@ TEST_CASE("a run and its parts, wherever they start, are updated with the same b
     kernel.run(whole);
     const kernels::OptimTensors run = parts.run;
     const Tensor a = parts.a, b = parts.b, c = parts.c;
-    // Parameters begin on multiples of 16 elements; the last part ends in a tail.
+    // Parameters start at multiples of 16 elements; the last part ends in a tail.
     for (const auto& [begin, count] :
          {std::pair<std::int64_t, std::int64_t>{0, 16}, {16, 480}, {496, 504}}) {
       parts.run.weight = run.weight.range(begin, count);

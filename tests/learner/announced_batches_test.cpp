@@ -1,4 +1,4 @@
-// What a source announces is held against what it gives.
+// Compares the announced batches of a source with the returned ones.
 #include "framework/learner/learner.h"
 #include "tests/learner/tiny_training.h"
 

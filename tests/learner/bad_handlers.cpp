@@ -10,7 +10,7 @@ class Watcher final : public learn::Callback {
   void step_begin(learn::Learner&) noexcept override {}
 #elif LEARN_BAD_HANDLER == 1   // no such event
   void step_beginn(learn::Learner&) override {}
-#elif LEARN_BAD_HANDLER == 2   // other parameters: nobody would call it
+#elif LEARN_BAD_HANDLER == 2   // other parameters: it would not be called
   void step_begin() {}
 #elif LEARN_BAD_HANDLER == 3   // it overrides, and does not say so
   void step_begin(learn::Learner&) {}
@@ -20,7 +20,7 @@ class Watcher final : public learn::Callback {
   void on_exception(const std::exception&) {}
 #elif LEARN_BAD_HANDLER == 5   // it promises to change nothing: not the same function
   void cancelled(learn::Learner&, learn::Scope) const {}
-#elif LEARN_BAD_HANDLER == 6   // a member that is no handler may have such a name
+#elif LEARN_BAD_HANDLER == 6   // a member that is not a handler may have such a name
   bool after_batch = false;
   void batch_end(learn::Learner&) override { after_batch = true; }
 #elif LEARN_BAD_HANDLER == 7   // misspelt, without `override`, and nothing else
@@ -30,7 +30,7 @@ class Watcher final : public learn::Callback {
   void validation_end(learn::Learner&) {}
 #elif LEARN_BAD_HANDLER == 9   // no handlers, but a metric that others look up
   [[nodiscard]] std::vector<std::string> metrics() const override { return {"mine"}; }
-#elif LEARN_BAD_HANDLER == 10  // misspelt, without `override`, beside a right one
+#elif LEARN_BAD_HANDLER == 10  // misspelt, without `override`, next to a right one
   void batch_end(learn::Learner&) override {}
   void step_beginn(learn::Learner&) {}
   void epoch_edn(learn::Learner&) {}
@@ -43,7 +43,7 @@ learn::EventSet events() { return learn::handled_by<Watcher>(); }
 
 #if LEARN_BAD_HANDLER == 0
 namespace learn {
-// What the messages tell to write can be written.
+// The code that the messages advise compiles.
 #define LEARN_OVERRIDE(there, here) \
   struct With_##there : Callback {  \
     void here override {}           \

@@ -16,7 +16,7 @@ using namespace tiny;
 
 namespace {
 
-/// What is known of the first of two training batches at its batch_end, after `action` at `event`.
+/// State of the first of two training batches at its batch_end, after `action` at `event`.
 struct Ended {
   Outcome outcome = Outcome::pending;
   bool held = false;
@@ -114,7 +114,7 @@ TEST_CASE("a handler may replace a value only at its event") {
       {"set_seed",
        [](Learner& l) {
          l.set_seed(full(l.context().step(), {1}, DType::f32, 1));
-         l.skip_step();  // nobody unscales
+         l.skip_step();  // without unscaling
        }},
       {"set_planned_steps", [](Learner& l) { l.set_planned_steps(1); }},
   };

@@ -21,7 +21,8 @@ std::uintmax_t state_bytes(Training& t) {
   return std::filesystem::file_size(file);
 }
 
-/// What the program has asked the C library for; nothing under a sanitizer, which has its own.
+/// Memory that the program has allocated from the C library; empty under a sanitizer, which has its
+/// own allocator.
 std::size_t allocated_bytes() {
   const auto info = ::mallinfo2();
   return info.uordblks + info.hblkhd;

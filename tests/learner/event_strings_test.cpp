@@ -10,7 +10,7 @@ using namespace tiny;
 
 namespace {
 
-// What an undisturbed training batch, validation pass and epoch of two batches look like.
+// Events of an undisturbed training batch, validation pass and epoch of two batches.
 const std::string kBatch = "B( l b d S( )S )B";
 const std::string kValidation = "V( B( l )B )V";
 const std::string kEpoch = "E( " + kBatch + " " + kBatch + " " + kValidation + " )E";

@@ -107,7 +107,7 @@ std::string text_of(const Run& run) {
   return learn::join(marks, " ");
 }
 
-/// The run from the first `opening` to the first `closing` event behind it, both included.
+/// The run from the first `opening` to the first `closing` event after it, both included.
 std::pair<std::size_t, std::size_t> stretch(const Run& run, Event opening, Event closing) {
   const std::size_t begin = find(run, {opening});
   std::size_t end = begin;

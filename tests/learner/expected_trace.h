@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-/// What a Tracer should write. It is computed from the loop as it is printed (`kLoop`) and from the
-/// rules of cancelling (ADR 0003), and so holds the code of the loop to both, for events to come
-/// too.
+/// Expected output of a Tracer. It is computed from the loop as it is printed (`kLoop`) and from
+/// the rules of cancelling (ADR 0003), and so holds the code of the loop to both, for events to
+/// come too.
 namespace tiny {
 
 /// How often the loops of the loop are run.

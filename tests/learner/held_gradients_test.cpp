@@ -9,7 +9,7 @@
 using namespace tiny;
 
 TEST_CASE("gradients that were held are gone after a batch that is skipped or cancelled") {
-  // Of three batches the first is held, the second left in some way, the third makes the step.
+  // The first of three batches is held, the second left in some way, and the third makes the step.
   class Leave final : public Callback {
    public:
     Leave(bool holds, std::optional<Event> skips, std::optional<Event> cancels)

@@ -251,7 +251,7 @@ TEST_CASE("a step with gradients that a seed still scales names the callback tha
     CHECK_THROWS_WITH_AS(fit(prepare), doctest::Contains(named(name).c_str()), std::logic_error);
   };
   refused("never", [](Learner& l) { l.add<Seeder>("never", 0, kNever, kNever); });
-  // Somebody else unscales, but by its own seed.
+  // Another callback unscales, but by its own seed.
   refused("first", [](Learner& l) {
     l.add<Seeder>("first", -1, kNever, kNever);
     l.add<Seeder>("second", 0, kNever, 0);

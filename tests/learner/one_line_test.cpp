@@ -1,4 +1,4 @@
-// What the hand types: calls of one line, each as good as the longer way.
+// Calls of one line, each equal to the longer way.
 #include "framework/io/checkpoint.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/nn/summary.h"

@@ -40,7 +40,7 @@ std::set<float> momenta(optim::OptimizerFactory optimizer) {
   return seen;
 }
 
-/// Writes down a number at the beginning of each training batch.
+/// Records a number at the start of each training batch.
 class Watch final : public Callback {
  public:
   explicit Watch(std::function<double(Learner&)> what) : what_(std::move(what)) {}

@@ -1,4 +1,4 @@
-// What get_preds gives beside outputs and targets.
+// Results of get_preds in addition to outputs and targets.
 #include "framework/tensor/factory.h"
 #include "tests/learner/tiny_training.h"
 
@@ -76,7 +76,7 @@ TEST_CASE("losses of samples are the learner's own with its label smoothing") {
       const double weight = 0.8 * get(out.targets, i * kFeatures + c) + 0.2 / kFeatures;
       expected -= weight * (get(out.preds, i * kFeatures + c) - std::log(sum));
     }
-    // Of the few operations in f32 each rounds by 6e-8.
+    // Each of the few operations in f32 rounds by 6e-8.
     CHECK(get(out.losses, i) == doctest::Approx(expected).epsilon(1e-5));
   }
 }

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-/// A training small enough to be followed by hand, on plain loops of its own: what is tested with
-/// it is the loop and the callbacks, not the operations.
+/// A training small enough to be followed by hand, with its own plain loops: it tests the loop and
+/// the callbacks, not the operations.
 namespace tiny {
 
 using namespace learn;

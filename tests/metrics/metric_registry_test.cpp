@@ -36,7 +36,7 @@ const std::vector<std::string> kAll{"accuracy",
 
 using Named = std::vector<std::pair<std::string, double>>;
 
-/// Of outputs with as many targets, in batches of `size` rows.
+/// Value for outputs with equally many targets, in batches of `size` rows.
 Named measured(const std::vector<std::string>& specs,
                std::span<const float> outputs,
                std::span<const float> targets,

@@ -52,7 +52,7 @@ TEST_CASE("metrics count hits") {
   CHECK(sum_of(ctx, metrics::error_rate(), pred, wanted) == 2);  // NaN is never right
   CHECK(sum_of(ctx, metrics::top_k(2), pred, wanted) == 2);
   CHECK(sum_of(ctx, metrics::top_k(3), pred, wanted) == 2);
-  // NaN of another class stands before the class that is wanted.
+  // NaN of another class ranks before the true class.
   CHECK(sum_of(ctx, metrics::top_k(1), pred, classes(ctx, {1, 1, 1})) == 1);
   CHECK(sum_of(ctx, metrics::top_k(2), pred, classes(ctx, {1, 1, 1})) == 3);
   const Tensor soft = test::put_values(ctx, {3, 3}, {0.2, 0.7, 0.1, 1, 0, 0, 0, 0, 1});
@@ -179,7 +179,7 @@ TEST_CASE("a metric with state is exact over batches of unequal size") {
       {test::put_values(ctx, {2, 3}, {1, 0, 0, 0, 1, 0}), classes(ctx, {0, 2})}};
   const Metric found{"found", Found{}};
   CHECK(value_of(ctx, found, batches) == 3.0 / 5);
-  CHECK(value_of(ctx, found, batches) == 3.0 / 5);  // each pass begins anew
+  CHECK(value_of(ctx, found, batches) == 3.0 / 5);  // each pass starts again
   CHECK(value_of(ctx, metrics::recall(1), batches) == 3.0 / 5);
 }
 

@@ -126,7 +126,7 @@ TEST_CASE("initial values: biases within a bound of the inputs, plain norms") {
     for (const float value : values.span<float>()) found = std::max(found, std::abs(value));
     return found;
   };
-  // Of 200 uniform values the largest is within a tenth of the bound.
+  // The largest of 200 uniform values is within a tenth of the bound.
   for (const auto& [name, bound] : {std::pair{"conv.bias", 1.0F / 9}, {"linear.bias", 1.0F / 10}}) {
     CHECK(largest(name) <= bound);
     CHECK(largest(name) > 0.9F * bound);
@@ -235,7 +235,7 @@ struct Gradients {
   Tensor y, dx;
 };
 
-/// The same block fused and as separate operations, from the same parameters (same names).
+/// One block, fused and as separate operations, from the same parameters (same names).
 template <class Forward>
 Gradients run_block(Bench& b, ForwardMode mode, const Forward& forward) {
   b.start(mode);

@@ -13,7 +13,7 @@ using namespace learn;
 
 namespace {
 
-/// Of one sample with the outputs 0 and 2 and the targets 1 and 0.
+/// Loss of one sample with the outputs 0 and 2 and the targets 1 and 0.
 double value(Context& ctx, const char* spec, const Tensor& weight = {}) {
   const std::vector<double> targets{1, 0};
   Tape tape(ctx);

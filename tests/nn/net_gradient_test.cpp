@@ -65,7 +65,7 @@ struct Problem {
     classes = Tensor(ctx.persistent(), {4}, DType::i64);
     for (std::int64_t i = 0; i < 4; ++i) set(classes, i, static_cast<double>((3 * i + 1) % 5));
   }
-  /// The same batch number each time, and so the same dropout mask.
+  /// Repeats the batch number, and so the dropout mask.
   Var loss() {
     tape.reset({.mode = mode, .batch = 5});
     x = tape.input(images, true);
@@ -103,7 +103,7 @@ void check_slope(Problem& problem,
   }
 }
 
-/// Of the loss by the images and by every parameter that is trained.
+/// Gradients of the loss by the images and by every trained parameter.
 void check_slopes(Problem& problem) {
   CAPTURE(problem.ctx.seed());
   nn::ParamStore& store = *problem.model.params;

@@ -1,4 +1,4 @@
-// What a store keeps in halves, and what in f32.
+// Parts of a store in halves and in f32.
 #include "framework/kernels/cast/fill.h"
 #include "framework/nn/param_store.h"
 #include "framework/tensor/factory.h"
@@ -68,7 +68,7 @@ TEST_CASE("modules that are kept in f32 stay so in a half model and their values
   using Names = std::set<std::string>;
   const Names all = halves();
   CHECK(all == Names{"conv.weight", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"});
-  store.keep_f32({"conv"});  // and not conv2, whose name begins alike
+  store.keep_f32({"conv"});  // and not conv2, whose name has the same start
   CHECK(halves() == Names{"conv2.weight", "conv2.bias", "fc.weight", "fc.bias"});
   CHECK(store.offset(store.find("conv.weight")) > store.offset(store.find("fc.weight")));
   store.keep_f32({"fc", "conv2"});

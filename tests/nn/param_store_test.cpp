@@ -110,7 +110,7 @@ TEST_CASE("layer groups may be empty") {
   ParamStore store;
   declare_net(store);
   store.materialize(ctx);
-  // "conv" is the first parameter's module, so group 0 is empty; "pool" and "fc" begin at the same
+  // "conv" is the first parameter's module, so group 0 is empty; "pool" and "fc" start at the same
   // parameter, so group 3 is.
   store.set_layer_groups({"conv", "conv2", "pool", "fc"});
   REQUIRE(store.groups() == 10);

@@ -11,7 +11,7 @@ using namespace learn;
 
 namespace {
 
-/// Uses `twice_` two times, `skipped_` never, and has a parameter of its own.
+/// Uses `twice_` two times, `skipped_` never, and has its own parameter.
 class Odd final : public nn::Module {
  public:
   explicit Odd(const nn::Scope& scope)

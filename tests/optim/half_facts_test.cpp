@@ -1,4 +1,4 @@
-// What every text on mixed precision says of halves, of our own operations.
+// Properties of halves from the literature on mixed precision, tested on our operations.
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/optim/gradients.h"

@@ -70,7 +70,7 @@ TEST_CASE("schedules are made by name, of the value they are given") {
       CHECK(two.lr(t) == doctest::Approx(2 * one.lr(t)).epsilon(1e-12));
     }
     CHECK(static_cast<bool>(one.momentum) == (name == "one-cycle"));
-    // All of them can begin with a rise; only that of one-cycle begins above 0.
+    // All of them can start with a rise; only one-cycle's starts above 0.
     const optim::Course warm = registry.make(name + ":warmup=0.2")(1, 12);
     CHECK(warm.lr(0) == doctest::Approx(name == "one-cycle" ? 0.04 : 0));
     CHECK(warm.lr(0.2) == doctest::Approx(name == "one-cycle" ? 1 : one.lr(0)));

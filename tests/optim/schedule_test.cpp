@@ -102,7 +102,7 @@ TEST_CASE("warm restarts start on their batch, in every shape") {
           }
         }
   CHECK(restarts == 3780);
-  // Of any schedules. A batch before the restart, of however many, is before it.
+  // For any schedules: a batch before the restart, of any number, is before it.
   const auto steps = combine({0.2, 0.2, 0.2, 0.2, 0.2},
                              {constant(0), constant(1), constant(2), constant(3), constant(4)});
   for (int i = 0; i < 5; ++i) CHECK(steps(i / 5.0) == i);

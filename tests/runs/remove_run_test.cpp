@@ -159,7 +159,7 @@ TEST_CASE("an interrupted removal leaves nothing that looks like a run") {
   const fs::path run = make_run(folder.path(), "train", "2026-01-01T00:00:00Z");
   const std::string long_name(250, 'x');
   fs::rename(run, folder / long_name);
-  // Of an earlier one of this process: another name is taken.
+  // A leftover of this process: another name is used.
   const std::string first = fmt::format(".removed-{}-{}-1", long_name.substr(0, 200), ::getpid());
   fs::create_directories(folder / first);
   CutShort cut_short;

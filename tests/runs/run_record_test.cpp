@@ -51,7 +51,7 @@ RunRecord with_all_of_it() {
   return record;
 }
 
-/// What `read_run_record` says of this text; empty if it is a record.
+/// What `read_run_record` reports about this text; empty if it is a record.
 std::string problem_of(const std::string& text) {
   const TemporaryFolder folder;
   std::ofstream(folder / "run.json") << text;
@@ -171,7 +171,7 @@ TEST_CASE("an endless record is refused before it costs memory") {
   std::string names;
   for (int i = 0; i < 10'001; ++i) names += fmt::format("{}\"m{}\": 1", i == 0 ? "" : ", ", i);
   says(record_with(R"(, "results": {)" + names + "}"), "more than 10000 names");
-  // A long text is told in part.
+  // A long text is shown in part.
   CHECK(problem_of(record_with(R"(, "epochs": ")" + std::string(5000, 'x') + '"')).size() < 400);
   const TemporaryFolder folder;
   std::ofstream(folder / "run.json") << std::string((16U << 20U) + 1, ' ');

@@ -103,7 +103,7 @@ TEST_CASE("an unknown run is refused with a suggestion") {
       (void)run_folder("last", "nowhere"), "'last': 'nowhere' contains no run", CheckpointError);
   CHECK_THROWS_AS((void)run_folder("../x", "runs"), CheckpointError);
   CHECK_THROWS_AS((void)run_folder(".", "runs"), CheckpointError);
-  // What is there can be named to be removed.
+  // Existing folders can be named for removal.
   fs::create_directories("runs/left");
   CHECK(anything_named("left", "runs") == "runs/left");
   CHECK(anything_named("photos", "runs") == "photos");

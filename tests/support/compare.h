@@ -18,7 +18,7 @@ struct Comparison {
                                    const Tensor& b,
                                    double relative,
                                    double absolute);
-/// The same bytes, dtype and shape.
+/// Whether bytes, dtype and shape are equal.
 [[nodiscard]] Comparison same_bits(const Tensor& a, const Tensor& b);
 
 }  // namespace learn

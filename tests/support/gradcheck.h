@@ -18,8 +18,8 @@ namespace learn::test {
 /// which they cancel; the rms stands for the terms. Half of f16's smallest number is added.
 [[nodiscard]] Comparison check_parity(const OpCase& op, std::uint64_t seed = test_seed());
 
-/// The same bits of output, states and gradients for a second run and for 1, 2 and 3 threads, in
-/// f32, f16 and bf16.
+/// Checks that a second run and 1, 2 and 3 threads give the same bits of output, states and
+/// gradients, in f32, f16 and bf16.
 [[nodiscard]] Comparison check_determinism(const OpCase& op, std::uint64_t seed = test_seed());
 
 /// The CUDA implementation in f32, f16 and bf16 against the reference in double, as `check_parity`,
@@ -34,7 +34,7 @@ void test_op(const OpCase& op);
 void test_large_op(const OpCase& op);
 /// Whether this program tests CUDA.
 [[nodiscard]] bool testing_cuda();
-/// Whether an interpreter of kernels stands in for the GPU, so that work must be small.
+/// Whether an interpreter of kernels replaces the GPU, so that work must be small.
 [[nodiscard]] bool interpreted();
 
 }  // namespace learn::test

@@ -10,7 +10,7 @@
 
 namespace learn::test {
 
-/// What is logged while it lives.
+/// Records what is logged during its lifetime.
 class LogFile {
  public:
   LogFile() {

@@ -37,7 +37,7 @@ struct OpInput {
 struct OpCase {
   std::string name;
   std::vector<OpInput> inputs;
-  /// The operation. Must depend on nothing but the operands, the tape and what it captured.
+  /// The operation. Must depend only on the operands, the tape and its captures.
   std::function<Var(Tape&, std::span<const Var>)> call;
   /// The longest sum of the forward and backward pass, for the rounding it may gather.
   std::int64_t reduction = 1;
@@ -57,14 +57,14 @@ struct OpCase {
 /// The values of all inputs, one list each. They depend on the case and the seed alone.
 using OpValues = std::vector<std::vector<double>>;
 [[nodiscard]] OpValues draw_values(const OpCase& op, std::uint64_t seed);
-/// The same after rounding to what each input holds in `dtype`.
+/// Inputs rounded to the values that each can hold in `dtype`.
 [[nodiscard]] OpValues round_values(const OpCase& op, OpValues values, DType dtype);
 
-/// What one forward and backward pass yielded, in the order of the inputs where there are several.
+/// Results of one forward and backward pass, in the order of the inputs.
 struct OpRun {
   Tensor output;
-  std::vector<Tensor> grads;   ///< undefined where there is none
-  std::vector<Tensor> states;  ///< undefined where there is none
+  std::vector<Tensor> grads;   ///< undefined without one
+  std::vector<Tensor> states;  ///< undefined without one
 };
 
 struct OpRunOptions {
@@ -91,7 +91,7 @@ struct OpRunOptions {
 /// that was never written as NaN.
 [[nodiscard]] ContextOptions guarded(int threads = 1, bool reference = false);
 
-/// A context on the first CUDA device in which every tensor is an allocation of its own.
+/// A context on the first CUDA device in which every tensor is a separate allocation.
 [[nodiscard]] ContextOptions on_cuda();
 
 /// The seed of the random tests: LEARN_TEST_SEED, or a fixed one.

@@ -10,8 +10,8 @@
 namespace learn::test {
 
 /// While it lives, the system starts `threads` more threads and refuses the next. It is done by the
-/// address space, which binds every user: each new thread has a stack so large that only so many
-/// fit in.
+/// address space, which applies to every user: each new thread has a stack so large that only this
+/// number fits.
 class ThreadLimit {
  public:
   explicit ThreadLimit(int threads) {

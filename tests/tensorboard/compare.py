@@ -45,7 +45,7 @@ def train(learn, folder):
 
 
 def wanted(run):
-    """Of each tag the values by step, as metrics.jsonl has them."""
+    """Values of each tag by step, as in metrics.jsonl."""
     tags = {}
     batch = 0
     for line in (run / "metrics.jsonl").read_text().splitlines():

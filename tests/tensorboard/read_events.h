@@ -15,10 +15,10 @@ namespace learn::test {
 [[nodiscard]] std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
 
 using Tags = std::map<std::string, std::map<std::int64_t, tensorboard::proto::Summary::Value>>;
-/// What TensorBoard shows of a folder, by tag and step; with START events as its Python reader
-/// takes them. Throws std::runtime_error for a step that a tag has twice.
+/// Returns what TensorBoard shows for a folder, by tag and step, with START events as in its Python
+/// reader. Throws std::runtime_error for a step that a tag has twice.
 [[nodiscard]] Tags shown(const std::filesystem::path& folder);
-/// The same, as its data server takes them: by the order of steps under each tag.
+/// Does this as the data server does: by the order of steps of each tag.
 [[nodiscard]] Tags served(const std::filesystem::path& folder);
 
 /// "1 2 3": the steps of a tag; empty if there is no such tag.

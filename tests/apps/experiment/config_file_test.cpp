@@ -244,7 +244,7 @@ TEST_CASE("every setting that a default decides is in the configuration, and rep
   for (const char* const line :
        {"lr = [0.3]", "momentum = 0.9  # default", "warmup = 0  # default"})
     holds(sgd, line);
-  // What stands in a spec is not said twice, and what depends on the data is a comment.
+  // Values in a spec are not repeated, and values that depend on the data are comments.
   const std::string own = lines(
       {{"optimizer", "sgd:momentum=0.5,weight_decay=0.2"}, {"schedule", "step:warmup=0.1"}}, false);
   for (const char* const key : {"\nmomentum =", "\nweight-decay =", "\nwarmup =", "\nloss ="}) {

@@ -38,7 +38,7 @@ class Terminal {
     ::close(master_);
   }
 
-  /// What was written since the last call.
+  /// Text written since the last call.
   [[nodiscard]] std::string text() const {
     std::array<char, 4096> buffer{};
     const ssize_t size = ::read(master_, buffer.data(), buffer.size());

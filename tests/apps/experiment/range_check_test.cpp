@@ -1,4 +1,4 @@
-// What is said of pretrained weights before a training rounds them to halves.
+// Messages about pretrained weights before a training rounds them to halves.
 #include "apps/experiment/range_check.h"
 
 #include "apps/experiment/experiment.h"
@@ -31,7 +31,8 @@ ExperimentOptions tiny(const OptionValues& values) {
   return options;
 }
 
-/// Weights of the model, some of them changed, and what an experiment says that begins with them.
+/// Weights of the model, some of them changed, and the messages of an experiment that starts with
+/// them.
 struct Pretrained {
   explicit Pretrained(const std::function<void(nn::ParamStore&)>& change) {
     Experiment experiment(tiny({}));
@@ -93,7 +94,7 @@ TEST_CASE("weights that fp16 cannot hold are refused with their names before tra
     CHECK(error.find("bn") == std::string::npos);
   }
   CHECK(weights.error({{"opt-level", "O2"}}) == weights.error({{"precision", "fp16"}}));
-  // What it advises helps.
+  // Its advice helps.
   for (const char* precision : {"fp32", "bf16", "bf16-amp"})
     CHECK(weights.error({{"precision", precision}}) == "");
   CHECK(weights.error({{"precision", "fp16"}, {"keep-fp32", "layer1.conv,layer2.conv"}}) == "");

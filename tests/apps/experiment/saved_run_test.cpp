@@ -242,7 +242,7 @@ TEST_CASE("a run that is resumed continues in any precision, which is said once"
       const auto results = read_csv(run / "results.csv");
       REQUIRE(results.rows.size() == 3);
       const std::size_t column = results.column("train_loss").value();
-      // The third epoch, of one batch, begins with the weights of the second: halves round them,
+      // The third epoch, of one batch, starts with the weights of the second: halves round them,
       // and what they make, in 8 bits at the worst.
       losses.push_back(std::stod(results.rows[2][column]));
       CHECK(losses.back() == doctest::Approx(losses.front()).epsilon(0x1p-6));

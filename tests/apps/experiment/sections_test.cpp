@@ -1,4 +1,4 @@
-// What the options of one section mean, without a whole experiment.
+// Tests the options of single sections, without a whole experiment.
 #include "apps/experiment/data_section.h"
 #include "apps/experiment/device_section.h"
 #include "apps/experiment/options.h"

@@ -245,7 +245,7 @@ TEST_CASE("explaining leaves no trace in weights, statistics, gradients and rand
     t.learn.add<Recorder>();
     auto& tracer = t.learn.add<Tracer>(10);
     if (blames) t.learn.add<Blame>();
-    // What is there after everyone has heard of the batch; the gradients are no longer needed.
+    // State after all callbacks received the batch; the gradients are no longer needed.
     std::vector<double> seen;
     on(
         t.learn,

@@ -206,7 +206,7 @@ TEST_CASE("an overflow in one batch of several takes their update") {
     t.learn.add<FaultInjection>(parse_faults("overflow@1"));
     t.learn.fit(1, 0.01);
     const StepControl control = t.learn.optimizer().read_control();
-    CHECK(control.skipped == (half ? 1 : 0));  // fp32 has nobody who looks
+    CHECK(control.skipped == (half ? 1 : 0));  // in fp32 nothing checks it
     CHECK(control.step == (half ? 1 : 2));
     CHECK((bad_in(t.learn.params().flat_master()) == 0) == half);
   }
@@ -285,7 +285,7 @@ TEST_CASE("places that the model or the batch does not have are refused") {
   refused("nan@2:first", "batch 2 has no gradient of the output of 'first'");
   CHECK_NOTHROW(t.learn.add<FaultInjection>(parse_faults("overflow@2")));
   t.learn.fit(1, 0.1);
-  // Of what is trained the first, which is a norm: those stay trained.
+  // The first trained parameter, which is a norm's: those stay trained.
   CHECK(bad_in(t.learn.params().master(t.learn.params().find("norm.weight"))) == 1);
   CHECK(bad_in(t.learn.params().master(t.learn.params().find("last.weight"))) == 0);
 }

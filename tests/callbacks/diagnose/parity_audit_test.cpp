@@ -159,7 +159,7 @@ TEST_CASE("a parity audit names the layer whose activations overflow and the mod
     CHECK(has(finding.advice, "--keep-fp32 block)"));  // whose norm takes it back
     CHECK(layer_of(audit, "block.linear").activation.overflow > 0.2);
     CHECK(layer_of(audit, "first").activation.overflow == 0);
-    // What it says is true.
+    // Its statements are true.
     CHECK(audit_parity(t.learn, half_model({.dtype = DType::bf16})).healthy());
     t.learn.keep_f32({"block"});
     CHECK(audit_parity(t.learn, half).healthy());
@@ -232,7 +232,7 @@ TEST_CASE("a parity audit names the layer whose gradients underflow") {
 TEST_CASE("a parity audit reports the loss scale that gradients need") {
   LearnerOptions options = with_momentum();
   Fated t({}, options);
-  // As for a loss that is a mean over very much.
+  // As for a loss that is a mean over very many values.
   const auto quiet_loss = [](Learner& l) { l.set_loss(ops::scale(l.batch().loss, 1e-9)); };
   on(t.learn, Event::backward_begin, quiet_loss);
   const ParityAudit audit =
@@ -358,7 +358,7 @@ TEST_CASE("a parity audit limits the loss scale only by gradients that are halve
   const ParityAudit audit = audit_parity(t.learn, half_model({.loss_scale = 64}), {.steps = 1});
   for (const ParityLayer& layer : audit.steps.front().layers) {
     CAPTURE(layer.path);
-    // Those of the parameters of a norm are f32.
+    // Gradients of a norm's parameters are f32.
     const bool norm = layer.path == "block.norm";
     CHECK(layer.largest_scaled == (norm ? layer.gradient.largest
                                         : std::max(layer.gradient.largest, layer.weights.largest)));

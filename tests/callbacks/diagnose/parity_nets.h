@@ -61,9 +61,9 @@ class Offset final : public nn::Module {
   double amount_;
 };
 
-/// What goes wrong, and where; by default nothing does.
+/// Faults and their places; none by default.
 struct Fate {
-  double quiet = 1;   ///< gradients behind `first` are so much smaller
+  double quiet = 1;   ///< gradients behind `first` are smaller by this factor
   double offset = 0;  ///< digits are lost in `offset`
 };
 

@@ -162,7 +162,7 @@ TEST_CASE("a state saved in any precision continues in any other, with all it ho
       check_carried(state, program.state());
       CHECK(log.count("a different training") == (other.name == saved.name ? 0 : 1));
       CHECK(program.control().step == kStopped);
-      // The scale of the one it was saved in, the first of its own, or none.
+      // The scale of the saved precision, the new precision's initial one, or none.
       const float scale =
           !other.first_scale ? 1.0F : saved.first_scale.value_or(*other.first_scale);
       CHECK(program.control().loss_scale == scale);
@@ -198,7 +198,7 @@ TEST_CASE("a training continued in another precision stays close to one that kep
       program.load(stopped_in(saved, with_momentum()));
       program.fit();
       // 0.004 is what batches in bf16 (8 bits) make of it; without masters each of eight updates is
-      // rounded by up to 2^-9 too. Steps of a wrong scale, or momentum that begins anew, lead
+      // rounded by up to 2^-9 too. Steps of a wrong scale, or momentum that starts again, lead
       // further away.
       const bool rounded = saved.name == "pure-bf16" || other.name == "pure-bf16";
       CHECK(distance(values(program.learn.params().flat_master()), masters) <

@@ -185,7 +185,7 @@ TEST_CASE("autocast: clipping and accumulation and averages do what they do in f
     return all;
   };
   const std::vector<double> full = run([](Learner&) {});
-  // Values of order 1 behind some twenty roundings of 11 and 8 bits.
+  // Values of order 1 after some twenty roundings of 11 and 8 bits.
   CHECK(distance(run(native(kF16)), full) < 20 * 0x1p-11);
   CHECK(distance(run(native(kBf16)), full) < 20 * 0x1p-8);
 }
@@ -316,7 +316,7 @@ TEST_CASE("a module that is kept in f32 computes in f32 between half neighbours"
       return name == "Linear" || param.starts_with(name);
     });
   };
-  // What modules make, and the weights in the order they were declared: in memory they move.
+  // Outputs of modules, and the weights in the order of declaration, because they move in memory.
   const auto outputs_with = [&](const Prepare& precision, const std::vector<std::string>& kept) {
     NetTraining t;
     t.learn.keep_f32(kept);
@@ -352,7 +352,7 @@ TEST_CASE("a module that is kept in f32 computes in f32 between half neighbours"
     for (const std::string name : {"last", "Linear"}) {
       CAPTURE(name);
       const auto kept = outputs_with(precision, {name});
-      // What goes out is what came in; under autocast the input itself is f32.
+      // The output has the type of the input; under autocast the input is f32.
       const DType dtype = autocast && name == "Linear" ? DType::f32 : DType::bf16;
       CHECK(kept.first.at("first") == dtype);
       CHECK(kept.first.at("last") == dtype);

@@ -94,7 +94,7 @@ TEST_CASE("pure half training follows f32 training, further away than with maste
                    half == DType::f16 ? void(to_fp16(l, {.loss_scale = 1.0F})) : void(to_bf16(l));
                  }),
                  full);
-    // Six updates of weights and momentum, each rounded, beside what the model rounds.
+    // Six updates of weights and momentum, each rounded, in addition to the roundings of the model.
     CHECK(pure < 20 * rounding_of(half));
     CHECK(pure > mixed);
   }

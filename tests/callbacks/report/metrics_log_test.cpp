@@ -55,7 +55,7 @@ TEST_CASE("each batch and each epoch has a line with what was recorded") {
   CHECK(b5.text.find("\"lr\": 0.01,") != std::string::npos);  // of a float
   CHECK(b5.text.find("grad_norm") == std::string::npos);
   CHECK(lines.at(7).numbers.at("valid_loss") == recorder.epochs().at(1).valid_loss);
-  run.t.learn.fit(1, 0.01);  // goes on
+  run.t.learn.fit(1, 0.01);  // continues
   CHECK(order_of(run.file) == "b1 b2 b3 e1 b4 b5 b6 e2 b7 b8 b9 e3");
 }
 

@@ -37,7 +37,7 @@ LearnerOptions with_metric() {
   return options;
 }
 
-/// What a Progress that is no terminal prints for a whole fit.
+/// Output of a Progress without a terminal for a whole fit.
 std::string progress_output(Training& training, ProgressOptions options) {
   const TemporaryFolder folder;
   std::FILE* const file = std::fopen((folder / "out").c_str(), "w");
@@ -76,7 +76,7 @@ TEST_CASE("the time left counts no cold batch, and the validation of all epochs"
   t.learn.add<Progress>(ProgressOptions{.live = Live::lines, .heartbeat_seconds = 0});
   t.learn.fit(1000, 0.1);
   // 1000 epochs of ten batches of 10 ms are 100 s. With the cold batches it would be 200, without
-  // the validation 10. A busy machine sleeps longer than it is asked to.
+  // the validation 10. A busy machine sleeps longer than requested.
   const int eta = last_eta(log.text());
   CHECK(eta >= 90);
   CHECK(eta < 170);
@@ -231,7 +231,7 @@ TEST_CASE("checkpoints: the best weights, the last state, and every second one")
   load_weights(saver.path("epoch-0004"), other.learn.params());
   CHECK(values(other.learn.params().flat_master()) == weights[3]);
 
-  // A learner of the same make takes the whole state back and goes on as the first one does.
+  // An equal learner loads the whole state and continues as the first one does.
   Training resumed({2}, {2});
   resumed.learn.add<Recorder>();
   resumed.learn.add<Checkpointer>(CheckpointerOptions{.folder = folder / "other"});

@@ -14,7 +14,7 @@ using namespace learn::callbacks;
 
 namespace {
 
-/// What each batch of a training used.
+/// Values used by each batch of a training.
 class Watch final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "watch"; }

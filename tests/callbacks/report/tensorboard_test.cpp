@@ -1,4 +1,4 @@
-// What TensorBoard is shown of a training, read back as its two readers take it.
+// Event files of a training, read as by TensorBoard's two readers.
 #include "callbacks/report/tensorboard.h"
 
 #include "callbacks/lambda.h"
@@ -79,7 +79,7 @@ TEST_CASE("each batch and each epoch has a point with what was recorded") {
     last = event.wall_time();
   }
   CHECK(last > before);
-  run.t.learn.fit(1, 0.01);  // goes on, in the same file
+  run.t.learn.fit(1, 0.01);  // continues, in the same file
   CHECK(steps(shown(run.folder), "train/loss") == "1 2 3 4 5 6 7 8 9");
   CHECK(test::event_files(run.folder).size() == 1);
 }

@@ -93,7 +93,7 @@ TEST_CASE("smoothed losses do not come late, and leave out what is not finite") 
   CHECK(mean[0] == doctest::Approx(2).epsilon(0.001));
   CHECK(mean[50] == doctest::Approx(2).epsilon(0.005));
   CHECK(mean[399] == doctest::Approx(1).epsilon(0.001));
-  // As far above on the one side of the step as below on the other.
+  // Equally far above on one side of the step and below on the other.
   CHECK(mean[199] + mean[200] == doctest::Approx(3).epsilon(0.001));  // two are left out
   CHECK(mean[250] < 1.1);
   // Records of two batches each are the same mean.
@@ -137,7 +137,7 @@ TEST_CASE("several runs are in one plot, each in its colour, with a panel for ea
   CHECK(loss.series[3].color == 1);
   CHECK(names(figure.panels[1]) == Names{"runs/a", "runs/b"});
   CHECK(figure.panels[1].series[1].color == 1);
-  // What an epoch or a run did not measure is a gap.
+  // Values that an epoch or a run did not measure are gaps.
   CHECK(std::isnan(figure.panels[1].series[1].y[0]));
   CHECK(figure.panels[1].series[1].y[1] == 0.5);
   CHECK(std::isnan(figure.panels[2].series[0].y[1]));

@@ -21,7 +21,7 @@ TEST_CASE("only a near name is suggested") {
   CHECK(nearest("xy", known).empty());
   CHECK(nearest("abc", {"axy"}).empty());  // as are all words of three letters
   CHECK(nearest("adm", {"adam", "adama"}) == "adam");
-  CHECK(nearest("batch", known) == "batch-size");  // begun
+  CHECK(nearest("batch", known) == "batch-size");  // abbreviated
   CHECK(nearest("ep", known).empty());
   CHECK(nearest("one", {"one-cycle", "one-more"}).empty());
   CHECK(nearest("Early-Stopping", {"early_stopping", "ema"}) == "early_stopping");

@@ -173,7 +173,7 @@ TEST_CASE("archive: damage of every kind is a data error") {
   for (const char* name : {"set.tar.gz", "set.tar.xz", "set.zip"}) {
     write_archive(folder.path() / name, members(""));
     const std::vector<std::uint8_t> whole = test::read_bytes(folder.path() / name);
-    // Of a zip only what stands behind the files may be lost.
+    // In a zip, only the part after the files may be lost.
     const std::size_t needed =
         std::string_view(name) == "set.zip" ? whole.size() / 2 : whole.size();
     for (std::size_t keep = 0; keep < needed; keep += keep + 16 < needed ? 13 : 1) {

@@ -58,7 +58,7 @@ TEST_CASE("a bad entry of a folder does not affect others") {
                                                    "x/again.png/good.png",
                                                    "x/again.png/link.png",
                                                    "x/round.png"});
-  // "up" lies in "again.png", too.
+  // "up" is also in "again.png".
   CHECK(log.count("'x': skipped 5 files: 2 .avif, 2 link to a parent folder, 1 broken link; "
                   "'x/a/b.avif' may be an image") == 1);
   CHECK(files[0].read().width == 3);

@@ -18,7 +18,7 @@ using namespace learn::data;
 
 namespace {
 
-/// 30 images of two classes and several sizes, each of a colour of its own.
+/// 30 images of two classes and several sizes, each in a different colour.
 class Photos {
  public:
   Photos() {

@@ -90,7 +90,7 @@ Bytes packed(const Bytes& text) {
 
 void append(Bytes& to, const Bytes& what) { to.insert(to.end(), what.begin(), what.end()); }
 
-/// A JPEG with segments behind its start: XMP, which is of the same kind, then EXIF.
+/// A JPEG with segments after its start: XMP, which is of the same kind, then EXIF.
 Bytes with_exif(const Bytes& jpeg, const Bytes& block) {
   const auto segment = [](const std::string& header, const Bytes& content) {
     const std::size_t length = 2 + header.size() + content.size();
@@ -138,7 +138,7 @@ TEST_CASE("every orientation of EXIF is turned upright") {
 }
 
 TEST_CASE("the orientation is read as a number of any integer type") {
-  // As PIL reads it: neither from BYTE nor from types that are no integers.
+  // As in PIL, it is read neither from BYTE nor from types that are not integers.
   for (const bool little : {true, false})
     for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
       for (const Type type : {kShort, kLong, kSbyte, kSshort, kSlong, kIfd, kLong8}) {

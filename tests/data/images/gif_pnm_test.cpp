@@ -87,7 +87,7 @@ Codes packed(const Bytes& symbols) {
   return codes;
 }
 
-/// Of 256 grey values, in one image that covers the screen.
+/// A GIF of 256 grey values, in one image that covers the screen.
 Bytes gif(std::int64_t height, std::int64_t width, int symbol_bits, const Codes& codes) {
   Bytes out = text("GIF89a");
   const auto number = [&](std::int64_t v) {

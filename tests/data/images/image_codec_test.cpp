@@ -102,7 +102,7 @@ std::vector<Bytes> scene_rows() {
   return {{kScene.begin(), kScene.begin() + 9}, {kScene.begin() + 9, kScene.end()}};
 }
 
-/// Of 24 bits, the last row first, which is usual.
+/// A BMP of 24 bits, with the last row first, as usual.
 Bytes bmp(bool top_first = false, std::uint32_t compression = 0) {
   Bytes out;
   constexpr std::uint32_t kPixelsAt = 54;
@@ -185,7 +185,7 @@ TEST_CASE("codec: TIFF of every usual kind becomes RGB") {
   Bytes row(sizeof deep);
   std::memcpy(row.data(), deep, sizeof deep);
   CHECK(pixels({row}, 1, {.bits = 16}) == Bytes{0, 128, 255});
-  // What is transparent keeps its colour.
+  // Transparent pixels keep their colour.
   std::uint16_t unassociated = EXTRASAMPLE_UNASSALPHA;
   CHECK(pixels({{10, 20, 30, 0, 40, 50, 60, 128}},
                2,
@@ -284,7 +284,7 @@ TEST_CASE("codec: colours of a PNG are as stored, whatever it says about them") 
                 .pixels == as_stored);
     }
   }
-  // What is transparent by tRNS has its colour.
+  // Pixels that are transparent by tRNS keep their colour.
   const Bytes grey = test::png({10, 20, 30, 40}, 2, 2, 1);
   CHECK(decode_image(test::with_png_chunk(grey, "tRNS", {0, 20})).pixels ==
         Bytes{10, 10, 10, 20, 20, 20, 30, 30, 30, 40, 40, 40});

@@ -1,4 +1,4 @@
-// What costs pixels of a JPEG file is damage, and nothing else is.
+// Only faults that cost pixels of a JPEG file are damage.
 #include "data/images/image_codec.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"

@@ -43,7 +43,7 @@ struct Images {
 
 const std::vector<double> kIndex{4, 0, 0, 2};
 
-/// What the host's pipeline makes of the batch, with zeros in further channels.
+/// The batch from the host's pipeline, with zeros in further channels.
 template <class T>
 Tensor expected(Images& p,
                 const std::vector<Transform>& list,

@@ -252,12 +252,12 @@ TEST_CASE("loader: a pass that is resumed gives the same remaining batches") {
       test::load(ctx, test::save(ctx, before), after);
       const std::vector<Copy> left = pass(after, 3);
       if (stop == whole.size()) {
-        CHECK(left == whole);  // a pass that had ended begins anew
+        CHECK(left == whole);  // a pass that had ended starts again
       } else {
         CHECK(left ==
               std::vector<Copy>(whole.begin() + static_cast<std::ptrdiff_t>(stop), whole.end()));
       }
-      CHECK(pass(after, 3) == whole);  // only the first begin goes on
+      CHECK(pass(after, 3) == whole);  // only the first begin() continues
     }
 }
 
@@ -336,11 +336,11 @@ TEST_CASE("loader: stops cleanly in the middle of a pass, at any moment") {
   const Dataset set = test::small_set(64, 4, 4);
   for (int round = 0; round < 60; ++round) {
     Loader loader(ctx, set, {.batch_size = 4, .workers = round % 4, .prefetch = 1 + round % 5});
-    if (round % 7 == 0) continue;  // never begun
+    if (round % 7 == 0) continue;  // never started
     loader.begin(0);
     Batch batch;
     for (int b = 0; b < round % 17; ++b) static_cast<void>(loader.next(batch));
-    if (round % 3 == 0) loader.begin(1);  // begun again in mid-pass
+    if (round % 3 == 0) loader.begin(1);  // started again in the middle of a pass
   }
 }
 

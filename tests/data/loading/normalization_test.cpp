@@ -41,7 +41,7 @@ double worst_step(DType dtype, const Normalization& normalization) {
   return worst;
 }
 
-/// Of a shape and dtype, with some channels of padding.
+/// A tensor of this shape and dtype, with some channels of padding.
 Batch batch_of(const Shape& shape, DType dtype, std::int64_t padding = 0) {
   Batch batch;
   batch.x = host_tensor(shape, dtype);

@@ -55,7 +55,7 @@ TEST_CASE("class weights give each class the same share in a loss") {
   CHECK_THROWS_WITH_AS((void)PassOrder(set, BalancedSampling{}, true, 1),
                        "balanced sampling needs classes, which 'small' does not have",
                        UsageError);
-  // Of several labels: absent over present.
+  // For several labels: absent over present.
   set.target_kind = TargetKind::labels;
   for (std::size_t i = 0; i < 25; ++i) set.targets[3 * i] = set.targets[3 * i + 1] = 1;
   for (std::size_t i = 0; i < 100; ++i) set.targets[3 * i + 2] = i < 80 ? 1 : 0;

@@ -114,7 +114,7 @@ TEST_CASE("transforms: draws depend on epoch, sample and position, and on nothin
 }
 
 TEST_CASE("transforms: two random steps of a list draw independently") {
-  int together = 0;  // samples whose two crops begin in the same row of their image
+  int together = 0;  // samples whose two crops start in the same row of their image
   constexpr int kSamples = 200;
   for (std::uint64_t sample = 0; sample < kSamples; ++sample)
     together += run({RandomCrop{3}, RandomCrop{2}}, 4, 4, 0, sample)[0] / 16 != 1 ? 1 : 0;
@@ -201,7 +201,7 @@ TEST_CASE("transforms: custom steps run in their position, on the current image"
       pixels[0] = static_cast<std::uint8_t>(pixels[0] + by);
     }};
   };
-  // The first pixel is another one before the mirror and behind it.
+  // The first pixel differs before and after the mirror.
   CHECK(run({FlipLr{1}, CenterCrop{1}, add(0)}, 2, 3).size() == 1);
   const Pipeline pipeline({add(10), FlipLr{1}, add(20), Pad{1, PadMode::zero}, add(30)},
                           {{0}, {1.0F / 255}},

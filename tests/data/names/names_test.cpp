@@ -75,7 +75,7 @@ TEST_CASE("classes are sorted by value if all are numbers, else by bytes") {
         Strings{"0.75", "2.05", "2.5", "2.50", "10.0"});
   CHECK(sorted({"99999999999999999999", "100000000000000000000", "3"}) ==
         Strings{"3", "99999999999999999999", "100000000000000000000"});
-  // One that is no number, and all are names.
+  // If one is not a number, all are sorted as names.
   for (const char* name : {"a", "1e2", "+1", ".", "1.", ".5", "-", "1.2.3", "1 "}) {
     const Strings names = sorted({"9", "10", name});
     CHECK_MESSAGE(std::ranges::find(names, "10") < std::ranges::find(names, "9"), name);

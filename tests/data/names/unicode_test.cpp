@@ -16,7 +16,7 @@ using test::text_of;
 
 namespace {
 
-/// "aé€𝄞\n" in UTF-16, behind its mark.
+/// "aé€𝄞\n" in UTF-16, after its mark.
 const std::vector<std::uint8_t> kLittle{
     0xFF, 0xFE, 'a', 0, 0xE9, 0, 0xAC, 0x20, 0x34, 0xD8, 0x1E, 0xDD, '\n', 0};
 

@@ -161,7 +161,7 @@ TEST_CASE("arrays in files: parts are found") {
     for (const char* what : {"images", "labels"})
       fs::remove(folder.path() / fmt::format("{}_{}.npy", part, what));
   CHECK(contains(load_error(folder.path()), "has no training arrays"));
-  // With folders beside them they are not the data set.
+  // With folders next to them they are not the data set.
   fs::create_directories(folder.path() / "cat");
   CHECK(contains(load_error(folder.path()), "files of arrays ("));
 }

@@ -14,7 +14,7 @@
 #include <set>
 #include <string>
 
-// What folders and archives as people have them mean: each set is tried as a folder and as a zip.
+// Folders and archives as people have them: each set is tried as a folder and as a zip.
 
 using namespace learn;
 using namespace learn::data;
@@ -27,8 +27,8 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using Strings = std::vector<std::string>;
 
-/// Files by path: "train/cat/1.png". What ends with "/" is an empty folder; what has an image's
-/// name is one, unlike any other.
+/// Files by path: "train/cat/1.png". A name that ends with "/" is an empty folder; one with an
+/// image's name is an image, unlike any other.
 struct Set {
   Strings paths;
   std::map<std::string, Bytes> contents = {};
@@ -82,7 +82,7 @@ std::string error_of(const fs::path& path, const std::string& options = {}) {
   return text_of<DataError>([&] { static_cast<void>(load(path.string() + options)); });
 }
 
-/// The same of both forms, without their path.
+/// Checks both forms, without their path.
 void check_error(const Set& set, const std::string& expected, const std::string& options = {}) {
   const Forms forms(set);
   for (const fs::path& path : forms.both()) {
@@ -206,7 +206,7 @@ TEST_CASE("folder sets: classes that are called like parts") {
   const Forms deep({filled({"train/test", "train/train", "val/test", "val/train"})});
   for (const fs::path& path : deep.both())
     CHECK(load(path.string()).train.classes == Strings{"test", "train"});
-  // As are files: only folders are parts.
+  // So are files: only folders are parts.
   const Forms file({filled({"a", "b"}) + Strings{"a/train.png", "b/test.png"}});
   for (const fs::path& path : file.both()) {
     const DataPair pair = load(path.string());
@@ -271,7 +271,7 @@ TEST_CASE("folder sets: system files are ignored") {
     CHECK(load(path.string(), {.classes = {"cat", "dog"}, .evaluation = ImageSize{4, 4}})
               .valid.size() == 10);
   }
-  // Nor beside a folder that stands alone.
+  // Nor next to a single folder.
   const Forms alone({filled({"photos/cat", "photos/dog", "__MACOSX/photos/cat"}) +
                      Strings{"__MACOSX/", ".DS_Store"}});
   for (const fs::path& path : alone.both())
@@ -397,7 +397,7 @@ TEST_CASE("folder sets: folders around the classes are entered") {
     CHECK(contains(text_of<DataError>([&] { static_cast<void>(read({"dog"})); }),
                    "is 'new', which is not in the model"));
   }
-  // Nor where images lie in it alone.
+  // Nor if only images are in it.
   check_error({filled({"photos"}) + Strings{"x.txt"}}, "has one class, 'photos'");
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 std::vector<std::uint8_t> red_jpeg() { return test::jpeg(test::plain(8, 8, 250, 10, 10), 8, 8); }
 
-/// `count` PNGs in a class folder, each of its own colour.
+/// `count` PNGs in a class folder, each in a different colour.
 void fill_class(const fs::path& folder, int count, std::uint8_t tone) {
   for (int i = 0; i < count; ++i)
     test::write_bytes(folder / ("image " + std::to_string(100 + i) + ".png"),

@@ -53,7 +53,7 @@ TEST_CASE("patterns are Python's, and those that explode are an error") {
   CHECK(Pattern(R"((?<=-)\w+)").find("a-Ünder") == "Ünder");
   CHECK(Pattern("^x(y)?").find("xz") == "");
   CHECK_FALSE(Pattern("^x").find("ax").has_value());
-  // Two groups are no value in parentheses.
+  // Two groups are not a value in parentheses.
   const Spec spec = Spec::parse("x:a=(b)_(c),d=((e),f)");
   CHECK(spec.options == OptionValues{{"a", "(b)_(c)"}, {"d", "(e),f"}});
   CHECK(spec.text() == "x:a=(b)_(c),d=((e),f)");
@@ -252,7 +252,8 @@ TEST_CASE("classes and validation images by the names of files") {
                                {.classes = {"dog", "cat"}, .evaluation = ImageSize{4, 4}});
   CHECK(judged.valid.size() == 6);
 
-  // By folders, but for the split; and parts by folders, but for the classes.
+  // Classes by folders, with the split in the list; and parts by folders, with the classes in the
+  // list.
   for (int i = 0; i < 4; ++i) {
     write_image(folder.path() / "deep" / (i % 2 ? "a" : "b") / (std::to_string(i) + ".png"), i);
     write_image(folder.path() / "parts" / (i < 2 ? "train" : "val") /

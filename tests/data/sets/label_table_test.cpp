@@ -89,7 +89,7 @@ TEST_CASE("tables are read as spreadsheets and other systems write them") {
   CHECK(whole(photos.load(index)));
   // Paths that are the index.
   CHECK(whole(photos.load(",breed\n" + photos.rows())));
-  // The column of parts is none of labels.
+  // The column of parts is not one of labels.
   std::string parts = "subject,split,breed\n";
   for (int i = 0; i < 8; ++i)
     parts += "i/" + std::to_string(i) + ".png," + (i < 4 ? "train," : "val,") +
@@ -156,7 +156,7 @@ TEST_CASE("a table without a header loses no row") {
   CHECK(contains(photos.error("i/0.png,1.5\ni/1.png,2\n", ":targets=y"), "has no header"));
   CHECK(contains(photos.error("file,label\ni/0.png,a\nfile,label\ni/1.png,b\n"),
                  "line 3: this line repeats the header: remove it"));
-  // A folder or a column that has the name of a file is no image.
+  // A folder or a column with the name of a file is not an image.
   fs::create_directory(photos.folder.path() / "label");
   test::write_bytes(photos.folder.path() / "file", {1});
   CHECK(whole(photos.load("file,label\n" + photos.rows())));

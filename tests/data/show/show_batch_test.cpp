@@ -312,7 +312,7 @@ TEST_CASE("a gallery of a batch supports labels and values, and samples without 
   CHECK(marked(drawn(TargetKind::labels).cells[0]) == Lines{"b", "-a 88 %", "+b 88 %"});
   CHECK(marked(drawn(TargetKind::labels).cells[1]) == Lines{"a", "-not a 12 %"});
   CHECK(marked(drawn(TargetKind::values).cells[1]) == Lines{"a -2, is 1", "b -2, is 0"});
-  // Shares of classes are no number of a class.
+  // Shares of classes are not the number of a class.
   CHECK(marked(drawn(TargetKind::classes).cells[0]) == Lines{"+a 50 %"});
   batch.y = {};
   CHECK(marked(drawn(TargetKind::labels).cells[0]) == Lines{"+a 88 %", "+b 88 %"});

@@ -12,7 +12,7 @@ using namespace tiny;
 
 namespace {
 
-/// Four batches of the wanted size, however many samples there are.
+/// Four batches of the requested size, for any number of samples.
 std::unique_ptr<BatchSource> four_batches(std::int64_t size) {
   return std::make_unique<Data>(std::vector<std::int64_t>(4, size));
 }
@@ -23,7 +23,7 @@ std::vector<std::int64_t> sizes_of(const BatchSizeFindResult& found) {
   return sizes;
 }
 
-/// Needs room for so many samples at once, in the arena of the step.
+/// Needs room for that many samples at once, in the arena of the step.
 class Greedy final : public Callback {
  public:
   explicit Greedy(std::int64_t most) : most_(most) {}

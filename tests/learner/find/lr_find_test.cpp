@@ -124,7 +124,7 @@ TEST_CASE("a sweep says why its suggestions are in doubt") {
   CHECK(found({9, 2, 2, 1.9, 1.5, 1.4, 1.3, 1.2, 1.1, 1}, LrFindEnd::done).doubt() ==
         "the loss was still falling at the last rates");
   CHECK(found({9, 2, 2, 1.9, 1.5, 1.6, 1.6, 1.6, 1.6, 1.6}, LrFindEnd::done).doubt().empty());
-  // What the rules do not look at, the first tenth and the end, is no fall.
+  // The parts that the rules ignore, the first tenth and the end, do not count as a fall.
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 2, 2, 2}, LrFindEnd::exploded).doubt().empty());
   CHECK(found({9, 2, 2, 1.99, 2, 2, 2, 2, 2, 2}, LrFindEnd::done).doubt() ==
         "the loss fell by at most 0.5 % before the last five updates");

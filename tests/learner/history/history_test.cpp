@@ -1,5 +1,5 @@
-// What a recorder keeps has a bound, loses nothing that a plot would show, and is a function of
-// what happened alone.
+// A recorder's data are bounded, lose nothing that a plot would show, and depend only on the
+// training.
 #include "framework/learner/history/batch_history.h"
 #include "framework/learner/history/epoch_history.h"
 #include "tests/support/memory_state.h"
@@ -68,7 +68,7 @@ std::map<std::string, std::vector<double>> numbers_of(History& history) {
   return numbers_in(state);
 }
 
-/// The same, by a checkpoint.
+/// Continues through a checkpoint.
 template <class History>
 History reloaded(History& history) {
   test::MemoryState state;

@@ -55,7 +55,7 @@ TEST_CASE("a skipped step is counted as warm-up, probe, overflow, or bad loss") 
   CHECK(Steps(kThree).run("xx...x..x") == "ww..gp..o");
   // Before the first clean step nothing is known of the scale, whatever is held.
   CHECK(Steps(kThree).run("x-x-.-x") == "w.w...o");
-  // The scale that it goes back to had been good: it is no probe if that fails, too.
+  // The scale that it goes back to had worked before, so it is not a probe if that fails, too.
   CHECK(Steps(kThree).run("...xx.") == "..gpo.");
   // Some steps later it still is the first skip at that scale; at the ceiling nothing grows.
   CHECK(Steps(kThree).run("...x...x") == "..gp..gp");
@@ -72,9 +72,9 @@ TEST_CASE("with a hysteresis a scale that grew goes back after as many skips in 
     return std::pair(seen, steps.history.counts().in_a_row);
   };
   CHECK(run("...xx....") == std::pair(std::string("..gpp..g."), std::int64_t{0}));
-  // What is skipped behind that is not because it grew.
+  // Later skips are not caused by growth.
   CHECK(run("...xxx") == std::pair(std::string("..gppo"), std::int64_t{1}));
-  // A single one was none of the scale's, nor is the next.
+  // Neither a single one nor the next was caused by the scale.
   CHECK(run("...x.x") == std::pair(std::string("..gp.o"), std::int64_t{0}));
   CHECK(run(".xx") == std::pair(std::string(".oo"), std::int64_t{0}));
   CHECK(run(".xxx") == std::pair(std::string(".ooo"), std::int64_t{1}));

@@ -102,7 +102,7 @@ TEST_CASE("short help omits rare options, and says so in its last line") {
     CHECK(holds(full, names));
     CHECK(holds(brief, names) != option.rare);
   }
-  // What only a command's own table says is never rare.
+  // Options that are only in a command's own table are never rare.
   CHECK_FALSE(holds(command_help(command("doctor"), "learn ", 80, false), "more option"));
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("abbreviated, misspelt and foreign words get a suggestion") {
                                    {"--max_epochs=3", "--epochs N"},
                                    {"--test", "learn eval RUN"}})
     told({"train", word}, fmt::format("; here use '{}'", here));
-  // Of what the command does not have, nothing is said.
+  // Options that the command does not have are not mentioned.
   CHECK_FALSE(holds(refusal({"eval", "last", "--wd"}), "here use"));
 }
 
@@ -300,7 +300,7 @@ TEST_CASE("commands, options and values are completed") {
   CHECK(offers({"help", "sched"}, "schedule"));
   CHECK(completed({"bogus", ""}).size() == commands().size());
   CHECK(completed({}).size() == commands().size());
-  // Arguments by their place; behind -- nothing is an option.
+  // Arguments by position; after -- nothing is an option.
   CHECK(offers({"eval", "la"}, "last"));
   CHECK(offers({"predict", "last", ""}, ":files"));
   CHECK(completed({"eval", "last", ""}).empty());

@@ -39,7 +39,7 @@ TEST_CASE("show-schedule has the options of a training that move hyper-parameter
   options.resolve(table, {{"epochs", "3"}, {"out", "there.png"}});
   CHECK(options.train.experiment.training.epochs == 3);
   CHECK(options.out == "there.png");
-  CHECK(options.train.experiment.run.out == "runs");  // of a training, which there is none
+  CHECK(options.train.experiment.run.out == "runs");  // of a training, which does not exist
   CHECK_THROWS_AS(options.resolve(table, {{"epochs", "none"}}), UsageError);
 }
 

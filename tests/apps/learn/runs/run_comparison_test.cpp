@@ -37,7 +37,7 @@ TEST_CASE("best results are marked only among runs validated on the same images"
     CHECK(says(text, "results of the last epoch, on different validation images:"));
     CHECK(says(text, "They were validated on different images: their results are not comparable."));
   }
-  // What is not known of a damaged run is no difference.
+  // Unknown values of a damaged run are not differences.
   RunEntry damaged = run("two", "", 0, 0.75);
   damaged.problem = "this is not JSON";
   CHECK(says(compared(damaged), "* is the best"));

@@ -63,7 +63,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The line that begins with these words, without runs of spaces; empty if there is none.
+/// Returns the line that starts with these words, without runs of spaces; empty if it is missing.
 std::string line_of(const std::string& text, const std::string& words) {
   for (const std::string& line : lines_of(text)) {
     std::string plain;
@@ -112,7 +112,7 @@ TEST_CASE("runs are sorted by the requested column, those without a value last")
   CHECK(order(runs, "size") == "torn b-10 a b-2 none");
   runs[0].record.results["valid_loss"] = std::numeric_limits<double>::quiet_NaN();
   CHECK(order(runs, "valid_loss") == "a b-2 b-10 none torn");
-  // A best loss is no accuracy.
+  // A best loss is not an accuracy.
   runs[3].record.best = RunRecord::Best{"valid_loss", 0.9, 1};
   runs[4].record.best = RunRecord::Best{"valid_loss", 0.8, 1};
   CHECK(order(runs, "best") == "b-2 b-10 none a torn");
@@ -149,7 +149,7 @@ TEST_CASE("a table shows all columns that fit, and lists those that do not") {
     CHECK(has(table, "--wide shows all"));
     CHECK(has(lines_of(table)[0], "status"));
   }
-  // What tells them apart is not what goes first.
+  // Their distinguishing parts are not dropped first.
   CHECK(has(lines_of(runs_table(runs, 100))[0], "precision"));
 
   runs[0].name = std::string(90, 'n');
@@ -292,7 +292,7 @@ TEST_CASE("a comparison distinguishes unknown values from different ones") {
   CHECK(has(text, "b: it was too much"));
   CHECK(line_of(text, "epochs") == "epochs 3/3 3/3 ?");
   CHECK(has(text, "versions: all the same"));
-  // Bests of two metrics do not compare; runs of one name are told apart by their paths.
+  // Bests of two metrics do not compare; runs with equal names are distinguished by their paths.
   runs[1].record.best->metric = "f1";
   runs[1].name = "a";
   const std::string mixed = compare_runs(runs, 200);

@@ -41,7 +41,7 @@ TEST_CASE("an audit uses fp16 unless a half precision is given") {
         "bf16-amp");
   CHECK(Resolved(OptionValues{{"opt-level", "O1"}}).experiment().precision.chosen() == "fp16-amp");
   CHECK(Resolved(OptionValues{{"preset", "notebook"}}).experiment().precision.loss_scale == "512");
-  // As the configuration of a run that worked has it.
+  // As in the configuration of a run that worked.
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nprecision = \"fp32\"\nplots = false\n");

@@ -13,7 +13,7 @@ using namespace learn;
 
 namespace {
 
-/// The variables of launchers as they are wanted, while it lives.
+/// Sets the variables of launchers during its lifetime.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {

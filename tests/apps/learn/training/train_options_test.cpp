@@ -59,7 +59,8 @@ TEST_CASE("a preset sets options for fp16 only with fp16, and given options over
   CHECK(section({{"precision", "fp16"}, {"config", config}}).flat_master);
   CHECK(section({{"precision", "fp16"}, {"config", config}}).loss_scale == "512");
   const OptionValues own{{"precision", "fp16"}, {"callbacks", "mixed_precision:loss_scale=64"}};
-  CHECK(section(own).loss_scale == "dynamic");  // has no effect beside it, and would be refused
+  CHECK(section(own).loss_scale ==
+        "dynamic");  // has no effect together with it, and would be refused
 }
 
 TEST_CASE("the written configuration gives the same options again") {
@@ -102,7 +103,7 @@ TEST_CASE(
   const std::string level = "opt-level = \"O1\"\nloss-scale = \"512\"\nkeep-fp32 = [\"linear\"]\n";
   CHECK(over(level, {}).precision == "fp16-amp");
   CHECK(over(level, {}).loss_scale == "512");
-  // What was said for the file's precision goes with it, where it has no effect.
+  // Options for the file's precision are removed with it if they have no effect.
   CHECK(over(level, {{"precision", "fp32"}}).precision == "fp32");
   CHECK(over(level, {{"precision", "fp32"}}).keep_fp32.empty());
   CHECK(over(level, {{"precision", "bf16"}}).loss_scale == "dynamic");
@@ -193,7 +194,7 @@ TEST_CASE("options that were not typed are not refused") {
   CHECK(over("label-smoothing = 0.5\n", {{"loss", "mse"}}).training.label_smoothing == 0);
   CHECK(over("class-weights = \"balanced\"\n", {{"loss", "mse"}}).training.class_weights.empty());
   CHECK(over("save-every = 2\n", {{"callbacks", "checkpointer"}}).run.save_every == 0);
-  // What has an effect stays, and what is typed together is refused.
+  // Options with an effect stay, and contradicting ones on the command line are refused.
   CHECK(over("prefetch = 3\n", {{"workers", "1"}}).data.prefetch == 3);
   CHECK(over("momentum = 0.5\n", {{"optimizer", "sgd"}}).training.momentum == 0.5);
   CHECK_THROWS_AS(over("workers = 0\nprefetch = 3\n", {}), UsageError);

@@ -8,8 +8,8 @@
 /// program gets and which cannot be accessed (a host dereference faults at that line), and at the
 /// simulator's own, `kept(p)`. Every byte has a flag for whether it was written.
 ///
-/// Computations "on the device" run in work given to enqueue() of stream.h, and access their operands
-/// through read_view() and write_view(), which check the range.
+/// Computations "on the device" run in work given to enqueue() of stream.h, and access their
+/// operands through read_view() and write_view(), which check the range.
 namespace fakecuda {
 
 /// The bytes [device, device + bytes), all of one allocation and, unless asked otherwise, all

@@ -5,10 +5,11 @@
 #include <unordered_map>
 
 /// FAKE_CUDA_SURVEY=FILE records the traffic and the arithmetic of each operation of a captured
-/// graph, at sizes that would take days to interpret. While the first graph is launched, each of its kernels runs a few
-/// of its blocks as a sample; the libraries compute nothing. So memory holds nothing of use, and
-/// neither unwritten bytes nor races are looked for. FILE gets the operations of that graph, one a
-/// line: name, blocks, threads, bytes read, bytes written, floating-point operations.
+/// graph, at sizes that would take days to interpret. While the first graph is launched, each of
+/// its kernels runs a few of its blocks as a sample; the libraries compute nothing. So memory holds
+/// nothing of use, and neither unwritten bytes nor races are looked for. FILE gets the operations
+/// of that graph, one a line: name, blocks, threads, bytes read, bytes written, floating-point
+/// operations.
 namespace fakecuda {
 
 [[nodiscard]] bool surveying();
