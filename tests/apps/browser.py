@@ -89,7 +89,7 @@ class Browser:
         self.call("POST", self.session + "/url", {"url": f"file://{os.path.abspath(path)}"})
 
     def run(self, script, *arguments):
-        """What the function body `script` returns."""
+        """Returns the result of the function body `script`."""
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": list(arguments)})
 
     def find(self, selector):

@@ -37,7 +37,7 @@ VIRTUAL_ENV=$folder/venv run doctor --seconds 0
 check "a runtime in Python's folder serves" grep -q '^cuda driver .*built with CUDA' out
 unset LD_LIBRARY_PATH
 
-# beside LIBRARY: the program in a folder of its own, with that library.
+# beside LIBRARY: copies the program into a new folder, with that library.
 beside() {
   rm -rf own && mkdir own && cp "$built" own/learn
   cp "$1" own/liblearn_cuda.so

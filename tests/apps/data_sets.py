@@ -18,7 +18,7 @@ def check(what, condition, outcome):
 
 
 def images(folder, *classes, count=6):
-    """Of each class `count`, all of them different."""
+    """Writes `count` images of each class, all different."""
     for label in classes:
         for i in range(count):
             images.tone += 1

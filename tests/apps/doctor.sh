@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `learn doctor` says of CUDA: doctor.sh PATH/TO/learn PATH/TO/libfakecuda.so.
+# Tests the report of `learn doctor` on CUDA: doctor.sh PATH/TO/learn PATH/TO/libfakecuda.so.
 # shellcheck disable=SC1091,SC2154  # checks.sh is there, and gives learn and status
 fake=$(realpath "$2")  # before the folder changes
 source "$(dirname "$0")/checks.sh"

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What `learn eval` measures: eval.py PATH/TO/learn.
+"""Tests the measurements of `learn eval`: eval.py PATH/TO/learn.
 
-Every image of what it is given, scaled to the model's input; it says what that was. Prints what failed; exit status 1
-then.
+It measures every given image, scaled to the model's input, and reports the scaling. Prints failures; exit status 1 then.
 """
 import csv
 import hashlib

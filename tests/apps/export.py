@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `learn export`, `learn import` and `learn average` do with a trained run: export.py PATH/TO/learn.
+"""Tests `learn export`, `learn import` and `learn average` on a trained run: export.py PATH/TO/learn.
 
-Prints what failed; exit status 1 then. What other runtimes make of the files: tests/export/compare.py.
+Prints failures; exit status 1 then. tests/export/compare.py tests the files in other runtimes.
 """
 import json
 import os

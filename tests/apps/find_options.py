@@ -8,7 +8,7 @@ SIZES = "batch-size-find --data synthetic10 --train-limit 48 --width 2 --threads
 
 
 def cases(train, audited):
-    """Of the options of `learn train` those that matter in single steps, as `learn audit` has them, and their own."""
+    """Options of `learn train` that affect single steps, as in `learn audit`, and their own."""
     steps = [name for name in audited if name not in ("epochs", "schedule", "warmup", "inject")]
 
     def instead(command, case, hidden):

@@ -1,6 +1,6 @@
-"""What the programs that try `learn` under faults share: small runs, what they leave, and the closing line.
+"""Common code of the programs that run `learn` under faults: small runs, their results, and the closing line.
 
-A program makes a `Trial`, calls `check` as often as it likes, and ends with `conclude`. It works in an empty folder. Random choices
+A program makes a `Trial`, calls `check` any number of times, and ends with `conclude`. It works in an empty folder. Random choices
 come from `Trial.random`, whose seed is printed; `--seed N` repeats them, `--full` tries everything instead of a sample.
 """
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How `learn` behaves at a terminal: manners.py PATH/TO/learn.
+"""Tests `learn` at a terminal: manners.py PATH/TO/learn.
 
-Help and the table at several widths, completion as shells ask for it, manual pages, and what installs them. What a
-machine has no shell or no roff for is skipped, and said. Prints what failed; exit status 1 then.
+Help and the table at several widths, completion in the shells, manual pages, and their installation. Tests whose shell or
+roff is not installed are skipped with a message. Prints failures; exit status 1 then.
 """
 import fcntl
 import os

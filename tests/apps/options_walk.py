@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Every option of every command does something: options_walk.py PATH/TO/learn [--entries].
+"""Tests that every option of every command has an effect: options_walk.py PATH/TO/learn [--entries].
 
-The options are read from what the program says of itself (`--help-all`, `learn options`). One without an entry here is
-given a few values (`guesses`), and fails if none of them changes anything. Each is tried: the command runs with it and without it, and all that it leaves and says is
-compared, but for times, the configuration that it wrote and the words of the call. An option that changes nothing fails,
-unless the entry says why it must not; then nothing may have changed. Prints what failed; exit status 1 then. --entries:
-only whether there is an entry for each option, and an option for each entry.
+The options are read from the program's output (`--help-all`, `learn options`). An option without an entry here gets a few values
+(`guesses`), and fails if none of them changes anything. For each case the command runs with the option and without it, and its
+files and output are compared, except times, the written configuration and the words of the call. An option without an effect
+fails, unless its entry gives a reason; then nothing may differ. Prints failures; exit status 1 then. --entries only checks that
+there is an entry for each option, and an option for each entry.
 """
 import functools
 import os
@@ -320,7 +320,7 @@ GUESSES = ("0.3", "3", "true", "false")
 
 
 def guesses(thing, name):
-    """What is tried of an option that has no entry. What `learn train` has is seen there; other commands only take it."""
+    """Cases for an option without an entry. Options of `learn train` are tested there; other commands only accept them."""
     kind, _, of = thing.partition(" ")
     if of and kind in FLAGS:
         return [spec(FLAGS[kind], f"{of}:{name}={value}") for value in GUESSES]
@@ -329,14 +329,14 @@ def guesses(thing, name):
 
 
 def guessed(thing, name, places):
-    """What is wrong, or nothing."""
+    """Returns the fault, or an empty text."""
     if any(verdict(case, places, must_run=True) == "" for case in guesses(thing, name)):
         return ""
     return f"no entry in {Path(__file__).name}, and no value of {', '.join(GUESSES)} changes anything"
 
 
 def verdict(case, places, must_run=False):
-    """What is wrong, or nothing."""
+    """Returns the fault, or an empty text."""
     def observed(*words):
         before, words = (tuple(word.format(**places) for word in of or ()) for of in (case.before, words))
         return observe(before, words, case.terminal)
@@ -355,7 +355,7 @@ def verdict(case, places, must_run=False):
 
 
 def prepare(folder):
-    """What options name."""
+    """Creates the files that options name."""
     def images(name, count, side):
         for label, tone in (("dark", 30), ("light", 200)):
             for i in range(count):

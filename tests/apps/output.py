@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Where nobody reads what `learn` prints: output.py PATH/TO/learn.
+"""Tests `learn` when its output cannot be written: output.py PATH/TO/learn.
 
-A training goes on, or ends with its state saved; a command that was called for its output fails. Prints what failed;
-exit status 1 then.
+A training continues, or ends with its state saved; a command whose purpose is its output fails. Prints failures; exit
+status 1 then.
 """
 import json
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `learn predict` says of images: predict.py PATH/TO/learn.
+"""Tests `learn predict`: predict.py PATH/TO/learn.
 
-One of each kind, good and bad, through each way in and out. Prints what failed; exit status 1 then.
+Images of each kind, good and bad, through each kind of input and output. Prints failures; exit status 1 then.
 """
 import csv
 import io

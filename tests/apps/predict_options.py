@@ -1,4 +1,4 @@
-"""What the options of `learn predict`, export, import and average change, for options_walk.py."""
+"""Effects of the options of `learn predict`, export, import and average, for options_walk.py."""
 from option_case import Case, LABELS, SPEED, TRAIN
 
 PREDICT = {

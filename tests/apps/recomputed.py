@@ -1,6 +1,6 @@
-"""What contents.py and data_contents.py share: a set of images, and what follows from it and from the probabilities of a model.
+"""Common code of contents.py and data_contents.py: a set of images, and values computed from it and from a model's probabilities.
 
-Images are two halves of noisy colours, so that a linear model is often wrong and a mirror image is another one.
+Images are two halves of noisy colours, so that a linear model is often wrong and a mirror image is a different image.
 """
 import json
 import math
@@ -108,7 +108,7 @@ def calibration(rows, bins=15):
 
 
 def expected_of_classes(rows):
-    """What `--json` says of classes."""
+    """Expected output of `--json` for classes."""
     scores = [class_scores(rows, name) for name in CLASSES]
     bins = calibration(rows)
     gaps = [(b["images"], abs(b["correct"] - b["confidence"])) for b in bins if b["images"]]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `learn report` writes, and what it refuses: report.py PATH/TO/learn.
+"""Tests the files of `learn report`, and what it refuses: report.py PATH/TO/learn.
 
-That a browser shows it is tried by report_page.py. Prints what failed; exit status 1 then.
+report_page.py tests the page in a browser. Prints failures; exit status 1 then.
 """
 import calendar
 import csv

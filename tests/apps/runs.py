@@ -23,7 +23,7 @@ def check(what, condition, outcome):
 
 
 def on_terminal(columns, answer, *words):
-    """What `learn runs` shows on a terminal of so many columns where somebody types `answer`, and its status."""
+    """Returns the output of `learn runs` on a terminal of this width, with the input `answer`, and its status."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen([trial.learn, "runs", *words], stdin=slave, stdout=slave, stderr=slave)

@@ -1,4 +1,4 @@
-"""What the options of `learn runs` change, for options_walk.py."""
+"""Effects of the options of `learn runs`, for options_walk.py."""
 from option_case import Case, TRAIN
 
 # With one run there is no order to be seen; runs_test.cpp has several.

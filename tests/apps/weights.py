@@ -27,7 +27,7 @@ def refused(why, *words, status=2):
 
 
 def photos(folder, names, train, valid=2):
-    """So many images in all for training, and some of each class for validation."""
+    """Writes `train` images in total for training, and some of each class for validation."""
     for number in range(train):
         name = names[number % len(names)]
         write_png(Path(folder, "train", name, f"{number}.png"), 8, 8, COLOURS[name])
@@ -98,7 +98,7 @@ def batches():
 
 
 def kept():
-    """Each command that writes where it is told, at files that it must not replace."""
+    """Calls each command with an output option on files that it must not replace."""
     learn("train", "--data", "three", "--name", "a", "-m", "linear", "-b", "4", *SHORT)
     learn("train", "--data", "three", "--name", "b", "-m", "linear", "-b", "4", "--seed", "2", *SHORT)
     learn("export", "runs/a", "plain.safetensors")
@@ -148,7 +148,7 @@ def kept():
     learn("average", "runs/a", "runs/b", "--out", "runs/a/weights/mean.safetensors")
     learn("export", "runs/a", "runs/a/model.onnx")
 
-    # What has taken the place of a state is no state: the one before it is.
+    # The file in place of the state is not a state; the previous one is.
     learn("train", "--data", "three", "--name", "c", "-m", "linear", "-b", "4", *SHORT, "--epochs", "2")
     state = Path("runs/c/weights/last.safetensors")
     state.write_bytes(Path("runs/a/weights/mean.safetensors").read_bytes())

@@ -24,7 +24,7 @@ struct Op {
   std::string name;
   std::vector<Shape> shapes;  ///< of the inputs that the rule is about
   std::function<Var(Tape&, const Vars&)> call;
-  /// What the output is when computed in `dtype`; most operations: that.
+  /// Dtype of the output when computed in `dtype`; for most operations `dtype`.
   std::function<DType(DType)> result = [](DType dtype) { return dtype; };
 };
 

@@ -295,7 +295,7 @@ class Sequence {
     const std::int64_t steps = subject_->learn().progress().step_clock;
     subject_->fit(kEpochs);
     const FitProgress& fit = subject_->learn().progress();
-    // Of the two epochs: one without an update, all batches up to this one, or some more.
+    // In the two epochs: one without an update, all batches up to this one, or some more.
     const std::int64_t made = fit.step_clock - steps;
     if (scope == Scope::batch || scope == Scope::step) REQUIRE(made == 7);
     if (scope == Scope::train) REQUIRE(made == batch + 1);

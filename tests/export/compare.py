@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Exported models in other runtimes: compare.py FOLDER/OF/PROGRAMS [FOLDER].
+"""Compares exported models with other runtimes: compare.py FOLDER/OF/PROGRAMS [FOLDER].
 
-Needs numpy, onnx, onnxruntime, torch, torchvision and safetensors from PyPI, so it is no default test. Every model of the zoo, with
-values of a training, is checked by onnx.checker (shapes inferred in full), run by onnxruntime with batches of 1, 3 and 64, with
-BatchNorm and with it folded, and loaded strictly into its generated PyTorch module. Prints the largest differences from
-our logits over the largest logit; exit status 1 above TOLERANCE. Then torchvision's ResNets, with a stem for small images,
-are imported by `learn import`, exported, and compared with themselves.
+Not a default test, because it needs numpy, onnx, onnxruntime, torch, torchvision and safetensors from PyPI. Every model of the
+zoo, with trained values, is checked by onnx.checker (with full shape inference), run by onnxruntime with batches of 1, 3 and 64,
+with BatchNorm and with it folded, and loaded strictly into its generated PyTorch module. Prints the largest differences from
+our logits relative to the largest logit; exit status 1 above TOLERANCE. Then torchvision's ResNets, with a stem for small
+images, are imported by `learn import`, exported, and compared with the originals.
 """
 import importlib.util
 import subprocess

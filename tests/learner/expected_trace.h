@@ -16,8 +16,8 @@ struct Rounds {
   std::int64_t validation_batches = 1;  ///< 0: there is no validation
 };
 
-/// A place in a run: where an event comes for the first time, or after so many times `before`. Of
-/// batches, those of the training, or those of the validation.
+/// A place in a run: an event's first occurrence, or the one after `before` occurrences. Counts
+/// batches of the training, or those of the validation.
 struct Place {
   learn::Event event;
   bool training = true;

@@ -160,7 +160,7 @@ TEST_CASE("a folder's lock is visible to others, and looking at it does not dist
     CHECK(is_held(folder.path()) == Held::yes);
     CHECK_THROWS_AS(FolderLock(folder.path()), UsageError);
   }
-  // As `is_held` has it, but for longer.
+  // Like `is_held`, but held for longer.
   const int looks = ::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   REQUIRE(::flock(looks, LOCK_SH | LOCK_NB) == 0);
   const std::jthread ends([looks] {

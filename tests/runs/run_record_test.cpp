@@ -51,7 +51,7 @@ RunRecord with_all_of_it() {
   return record;
 }
 
-/// What `read_run_record` reports about this text; empty if it is a record.
+/// Returns the error of `read_run_record` for this text; empty if it is a record.
 std::string problem_of(const std::string& text) {
   const TemporaryFolder folder;
   std::ofstream(folder / "run.json") << text;

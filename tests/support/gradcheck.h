@@ -15,7 +15,7 @@ namespace learn::test {
 /// Allowed per element: `op.units` * (eps + eps_f32 * sqrt(op.reduction)) * max(|expected|, rms of
 /// the tensor): the result is rounded once to its dtype (eps), its terms are summed in f32, whose
 /// roundings grow like the square root of their number and with the terms rather than with a sum in
-/// which they cancel; the rms stands for the terms. Half of f16's smallest number is added.
+/// which they cancel; the rms estimates the terms. Half of f16's smallest number is added.
 [[nodiscard]] Comparison check_parity(const OpCase& op, std::uint64_t seed = test_seed());
 
 /// Checks that a second run and 1, 2 and 3 threads give the same bits of output, states and

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What TensorBoard's own readers make of a run's event files: compare.py PATH/TO/learn [FOLDER].
+"""Compares a run's event files with TensorBoard's own readers: compare.py PATH/TO/learn [FOLDER].
 
-Needs tensorboard, numpy, Pillow and safetensors from PyPI, so it is no default test. A training is killed in its middle and resumed. Then
-EventAccumulator, and the web server of `tensorboard` by its data server and by its Python loader, have to show each step once, with
-the values of metrics.jsonl rounded to f32; histograms of the last checkpoint's weights; images that can be decoded; and the
-configuration. Exit status 1 if not.
+Not a default test, because it needs tensorboard, numpy, Pillow and safetensors from PyPI. A training is killed in its middle and
+resumed. Then EventAccumulator, and the web server of `tensorboard` with its data server and with its Python loader, must show each
+step once, with the values of metrics.jsonl rounded to f32, histograms of the last checkpoint's weights, images that can be
+decoded, and the configuration. Exit status 1 otherwise.
 """
 import io
 import json

@@ -1,4 +1,4 @@
-// What `learn train` builds, built by a program.
+// Builds in a program what `learn train` builds.
 #include "apps/experiment/experiment.h"
 
 #include "apps/experiment/config_file.h"

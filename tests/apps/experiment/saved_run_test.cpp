@@ -61,7 +61,7 @@ std::set<std::string> names_of(const OptionValues& values) {
   return names;
 }
 
-/// As `--resume`, with more options.
+/// Resumes like `--resume`, with more options.
 void resume(const fs::path& run, const OptionValues& values = {}) {
   ExperimentOptions options;
   const OptionTable table = options.table();

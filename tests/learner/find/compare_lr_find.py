@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""`learn lr-find` beside fastai's own Learner.lr_find: compare_lr_find.py LEARN IMAGES [--samples N] [--plot FILE.png]
+"""Compares `learn lr-find` with fastai's Learner.lr_find: compare_lr_find.py LEARN IMAGES [--samples N] [--plot FILE.png]
 
-LEARN is the program, IMAGES a folder that it can train on (train/CLASS/*.jpg, test/CLASS/*.jpg). Needs fastai, torch, pandas, pillow
-and matplotlib from PyPI, so it is no default test. Both sweep the same weights (those of a short training of ours, exported
-as a PyTorch module) over the same images with the same optimizers. The batch is the whole set, as fastai shuffles with
-other random numbers. At high rates a training is chaotic: what is a rounding at 1e-3 is another curve at 1. So fastai is compared with
-itself as well, its convolutions computed by another library. Exit status 1 if smoothed losses differ by more than TOLERANCE up to
-a rate of CALM. The suggestions are shown; that the rules are fastai's, of the same curve, the tests of `learn` check.
+LEARN is the program, IMAGES a folder of training images (train/CLASS/*.jpg, test/CLASS/*.jpg). Not a default test, because it needs
+fastai, torch, pandas, pillow and matplotlib from PyPI. Both sweep the same weights (from a short training of ours, exported as a
+PyTorch module) over the same images with the same optimizers. The batch is the whole set, because fastai shuffles with other
+random numbers. At high rates a training is chaotic: a rounding at 1e-3 becomes a different curve at 1. fastai is therefore also
+compared with itself, with its convolutions computed by another library. Exit status 1 if smoothed losses differ by more than
+TOLERANCE up to a rate of CALM. The suggestions are printed; the tests of `learn` check that their rules equal fastai's.
 """
 import argparse
 import csv
