@@ -2,9 +2,8 @@
 
 /// The version of the headers that a program is compiled with. Until 1.0 a new MINOR may change
 /// names and meanings, so programs must be checked and compiled again; a new PATCH changes neither,
-/// and its shared library replaces the previous one. `find_package(learn
-/// 0.1)` accepts 0.1.x alone. Files are a promise of their own: what a version wrote, later ones
-/// read.
+/// and its shared library replaces the previous one. `find_package(learn 0.1)` accepts only 0.1.x.
+/// Files have a separate promise: later versions read the files of earlier ones.
 #define LEARN_VERSION_MAJOR 0
 #define LEARN_VERSION_MINOR 1
 #define LEARN_VERSION_PATCH 0

@@ -7,10 +7,10 @@
 
 namespace learn {
 
-/// The model of a run, or of a checkpoint, ready to be used: `path` is the folder of a run, whose
-/// best weights are taken, or, if they are named, those of `weights` ("last", "epoch-0004"); or a
-/// file of weights. Throws CheckpointError for what is none, is damaged, or holds a model that
-/// this program does not know, DeviceError.
+/// Loads the model of a run or of a checkpoint for predictions. `path` is a file of weights, or the
+/// folder of a run; then the best weights are loaded, or those named by `weights` ("last",
+/// "epoch-0004"). Throws CheckpointError if it is neither, is damaged, or contains an unknown
+/// model, and DeviceError.
 [[nodiscard]] Predictor load_run(const std::filesystem::path& path,
                                  const PredictorOptions& options = {},
                                  const std::optional<std::string>& weights = {});

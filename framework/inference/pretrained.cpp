@@ -26,7 +26,7 @@ void say_classes(const std::string& file, const ClassMatch& classes) {
     log::info("[model] {}", classes.describe());
 }
 
-/// As `--normalize` takes them.
+/// Returns them in the form of `--normalize`.
 std::string with_colons(std::string numbers) {
   std::ranges::replace(numbers, ' ', ':');
   return numbers;

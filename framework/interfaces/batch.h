@@ -9,16 +9,16 @@ namespace learn {
 
 /// One mini-batch on the learner's device.
 struct Batch {
-  Tensor x;  ///< inputs: images (N,H,W,C), f32 unless the source was asked for halves
+  Tensor x;  ///< inputs: images (N,H,W,C), f32 unless the source makes halves
   Tensor y;  ///< targets: classes (N) i64, or soft targets (N,classes) f32
   std::vector<std::int64_t> index;  ///< which samples of the data set these are; may be empty
-  /// So many of x's last channels are zeros that the model does not know of: what the convolutions
-  /// of a GPU want.
+  /// Number of x's last channels that are zeros and not part of the model's input, for the
+  /// convolutions of a GPU.
   std::int64_t padding = 0;
   [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
 };
 
-/// Where the loop gets its batches from. Implementations live in data/; the loop sees only this.
+/// Source of the loop's batches. Implementations are in data/; the loop uses only this interface.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
@@ -26,10 +26,10 @@ class BatchSource {
   /// dropped).
   [[nodiscard]] virtual std::int64_t batches() const = 0;
   [[nodiscard]] virtual std::int64_t samples() const = 0;
-  /// The fewest samples that a batch of a pass has; 0 where that is not known.
+  /// The fewest samples that a batch of a pass has; 0 if unknown.
   [[nodiscard]] virtual std::int64_t smallest_batch() const { return 0; }
-  /// What a model for it must take and tell apart: the shape of one sample, (H,W,C) for images, and
-  /// the number of classes. Empty and 0 where that is not known.
+  /// Requirements for a model: the shape of one sample, (H,W,C) for images, and the number of
+  /// classes. Empty and 0 if unknown.
   [[nodiscard]] virtual Shape sample_shape() const { return {}; }
   [[nodiscard]] virtual int classes() const { return 0; }
   /// Starts pass number `epoch`: the order and the augmentation depend on it, the seed, and nothing
@@ -43,7 +43,7 @@ class BatchSource {
   virtual void visit_state(StateVisitor&) {}
 };
 
-/// What a Learner trains on, and validates on if there is a second one. Borrows both.
+/// Sources for a Learner's training and, if there is a second one, validation. Borrows both.
 struct BatchSources {
   BatchSources(BatchSource& training) : train(&training) {}  // not explicit: one is enough
   BatchSources(BatchSource& training, BatchSource& validation)

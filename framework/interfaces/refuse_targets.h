@@ -9,8 +9,8 @@
 
 namespace learn {
 
-/// Throws UsageError: `name`, one of what the registry makes, is for `its` targets, and those of
-/// `whose` are other ones, for which it names the ones that there are. What is made says `targets`.
+/// Throws UsageError: `name` of the registry is for `its` targets, but those of `whose` differ. The
+/// error lists the names for the latter. Products must have a member `targets`.
 template <class Product>
 [[noreturn]] void refuse_targets(const Registry<Product()>& registry,
                                  std::string_view name,

@@ -9,15 +9,15 @@
 
 namespace learn {
 
-/// What a whole number of a state can be, both ends included. By default a count: of samples,
-/// steps, epochs. Sums of them do not overflow, and a double holds them exactly.
+/// Limits of an integer in a state, both included. By default a count of samples, steps or epochs.
+/// Sums of them do not overflow, and a double holds them exactly.
 struct IntegerLimits {
   static constexpr std::int64_t kMax = std::int64_t{1} << 53U;
   std::int64_t low = 0;
   std::int64_t high = kMax;
 };
 
-/// What a real number of a state can be, both ends included. By default not negative and finite.
+/// Limits of a real number in a state, both included. By default not negative and finite.
 struct RealLimits {
   double low = 0;
   double high = std::numeric_limits<double>::max();

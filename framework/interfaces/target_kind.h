@@ -4,15 +4,15 @@
 
 namespace learn {
 
-/// What a sample is to be told by, and so what the outputs of a model mean: logits whose softmax,
-/// or whose sigmoid each, is a probability, or the numbers themselves.
+/// Kind of the targets, and therefore the meaning of a model's outputs: logits with probabilities
+/// by softmax or by one sigmoid each, or the numbers themselves.
 enum class TargetKind : std::uint8_t {
   classes,  ///< one class of several
   labels,   ///< each of several labels, or not: any number of them at a time
   values,   ///< real numbers
 };
 
-/// As messages say it.
+/// Text for messages.
 [[nodiscard]] constexpr std::string_view to_text(TargetKind kind) noexcept {
   switch (kind) {
     case TargetKind::labels:

@@ -31,7 +31,7 @@ class AppendFile {
   void append(std::string_view text);
 
  private:
-  /// Throws, when what stood behind `before` is gone.
+  /// Throws after removing everything after `before`.
   [[noreturn]] void take_back(off_t before, const char* what, int error);
 
   std::filesystem::path path_;

@@ -48,18 +48,18 @@ struct CsvTable {
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
 };
 
-/// What `CsvWriter` writes: quotes as in RFC 4180, lines that end in LF, CR LF or CR, a UTF-8 mark
-/// at the start. Empty lines are skipped. `name`: of the file, for messages. Throws DataError with
-/// the line for a quote without end and a row of another width than the header, and for a text
-/// without any row.
+/// Reads the output of `CsvWriter`: quotes as in RFC 4180, lines that end in LF, CR LF or CR, a
+/// UTF-8 mark at the start. Empty lines are skipped. `name` is the file's, for messages. Throws
+/// DataError with the line for a quote without end and a row of another width than the header, and
+/// for a text without any row.
 [[nodiscard]] CsvTable parse_csv(std::string_view text,
                                  const std::string& name,
                                  char separator = ',');
 
 /// Reads tables of people and spreadsheets: as `parse_csv`, and a first line "sep=;" is not a row
 /// but names the separator, blanks before a quoted cell are dropped, and rows whose cells are all
-/// blank are skipped. `separator` '\0': what the line "sep=" says, else the one of comma, semicolon
-/// and tab that the first row holds most often.
+/// blank are skipped. A `separator` of '\0' means that of the line "sep=", or the most frequent one
+/// of comma, semicolon and tab in the first row.
 [[nodiscard]] CsvTable parse_spreadsheet(std::string_view text,
                                          const std::string& name,
                                          char separator = '\0');

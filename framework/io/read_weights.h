@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// What `load_weights` and the import of PyTorch's state dicts have in common.
+/// Common code of `load_weights` and the import of PyTorch's state dicts.
 namespace learn::detail {
 
 /// The tensors of a file by the names that a model has for them.

@@ -58,8 +58,9 @@ struct TensorEntry {
 /// A file open for reading. The constructor checks everything before it allocates much: sizes,
 /// UTF-8, JSON of exactly the specified form (no duplicate key, no deeper nesting, no trailing
 /// bytes), known dtypes, products without overflow, data that tiles the file without hole or
-/// overlap, and the hash: files of `learn` must have one, others need not. What is wrong is a
-/// CheckpointError that names file and tensor; a file that cannot be opened or read is an IoError.
+/// overlap, and the hash: files of `learn` must have one, others need not. Throws CheckpointError
+/// that names file and tensor for an invalid file, and IoError for one that cannot be opened or
+/// read.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);

@@ -29,12 +29,13 @@ inline constexpr int kReport = 60;    ///< progress, tables, files
 inline constexpr int kTracker = 70;   ///< early stopping, checkpoints: decide on what was recorded
 }  // namespace order
 
-/// One tweak of the training loop. Override the events it needs; the rest cost nothing.
+/// A modification of the training loop. Override the handlers of the events that it needs; the
+/// others cost nothing.
 ///
 /// A handler may replace the batch's x, y, pred, loss or gradient seed (`learn.set_x` etc.), and
 /// may end a scope with `learn.cancel(scope)`. It may throw only to report an error. A callback
 /// that receives a scope's begin event also receives its end event, whatever is cancelled; after an
-/// error neither is promised, only `error`.
+/// error only `error` is guaranteed.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -91,12 +92,12 @@ template <std::derived_from<Callback> C>
 #undef LEARN_IS_BASES
 }
 
-/// The events that `C` handles, found at compile time by the types of pointers to its handlers: one
-/// is a member of `Callback` exactly when no class between declares it. A handler with other
+/// Events that `C` handles, determined at compile time from the types of pointers to its handlers:
+/// one is a member of `Callback` exactly when no class between declares it. A handler with other
 /// parameters, which would never be called, or with another framework's name does not compile, and
-/// neither does a callback that does nothing. Of misspelt handlers without `override` in a class
-/// that has others the usual slips are found (`step_beginn`); not all can be, since C++20 cannot
-/// list the members of a class.
+/// neither does a callback that does nothing. In a class with other handlers, common misspellings
+/// without `override` are detected (`step_beginn`), but not all, because C++20 cannot list the
+/// members of a class.
 template <std::derived_from<Callback> C>
 [[nodiscard]] EventSet handled_by() {
 #define LEARN_REFUSE(there, here)                                                     \

@@ -23,16 +23,16 @@ struct GraphStepCounts {
 
 /// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch
 /// whose x and y have the addresses, shapes and dtypes of an earlier one is a replay. The first
-/// `warm_up` batches of each such kind run eagerly, so that memory, plans and handles are there;
-/// the next is captured. All of them work in an arena of their own, so that nobody else has their
-/// addresses in between.
+/// `warm_up` batches of each such kind run eagerly, so that memory, plans and handles exist; the
+/// next is captured. All of them use a separate arena, so that their addresses are not used in
+/// between.
 ///
-/// What changes from step to step lies in device memory: hyper-parameters, the control block and
-/// the batch's number, which are sent before each replay. Handlers of the events inside the body
-/// are not called in a replay. What the batch hands out (prediction, loss) is copied out of the
-/// graphs' memory, so that a callback may keep it. A change in what is trained, or in an option
-/// that is passed by value (`Learner::captured_options`), drops all graphs. A capture that fails is
-/// logged once, and the rest runs eagerly.
+/// Values that change from step to step are in device memory: hyper-parameters, the control block
+/// and the batch's number, which are uploaded before each replay. Handlers of the events within the
+/// body are not called in a replay. Results of the batch (prediction, loss) are copied out of the
+/// graphs' memory, so that a callback may keep them. A change of the trained parameters, or of an
+/// option that is passed by value (`Learner::captured_options`), drops all graphs. A capture that
+/// fails is logged once, and the rest runs eagerly.
 class GraphStep final : public StepRunner {
  public:
   static constexpr std::int64_t kWarmUp = 2;
@@ -44,7 +44,7 @@ class GraphStep final : public StepRunner {
   void run(Learner& learn, FunctionRef<bool()> body) override;
 
  private:
-  /// Where an operand lies and what it is.
+  /// Address, shape and dtype of an operand.
   struct Place {
     const std::byte* at = nullptr;
     Shape shape{};

@@ -27,7 +27,7 @@ namespace learn {
 
 using nn::Model;
 
-/// What the learner reports without further callbacks.
+/// Reporting of the learner without further callbacks.
 enum class Report : std::uint8_t {
   off,       ///< nothing
   record,    ///< nothing, but a Recorder keeps what happens
@@ -173,14 +173,14 @@ class Learner {
   /// learner is unchanged to the bit, even after an error or an interrupt. See lr_find.h.
   ///
   /// The rate of the last layer group is swept; the others keep their ratio of `options().lr` to
-  /// it. Momentum and weight decay stay what the optimizer has. There is no validation, and what
-  /// schedules, stops or reports a training takes no part (`Callback::runs_in_sandbox`). Throws
-  /// UsageError for options without sense or a source without batches, DivergedError if the first
-  /// loss is not finite, std::logic_error from a handler.
+  /// it. Momentum and weight decay are the optimizer's. It does not validate, and callbacks that
+  /// schedule, stop or report a training take no part (`Callback::runs_in_sandbox`). Throws
+  /// UsageError for impossible options or a source without batches, DivergedError if the first loss
+  /// is not finite, std::logic_error from a handler.
   [[nodiscard]] LrFindResult lr_find(const LrFindOptions& options = {});
   /// Times training steps at batch sizes from small to large, each twice the one before, in a
   /// Sandbox as `lr_find`, until memory or samples end; see batch_size_find.h. Throws UsageError
-  /// for options without sense, what `make_source` throws, DataError for data of another shape,
+  /// for impossible options, the errors of `make_source`, DataError for data of another shape,
   /// std::logic_error from a handler. Running out of memory is a result and not an error.
   [[nodiscard]] BatchSizeFindResult batch_size_find(const BatchSourceOfSize& make_source,
                                                     const BatchSizeFindOptions& options = {});
@@ -329,19 +329,18 @@ class Learner {
   /// Everything a resumed run needs: store, optimizer, callbacks, clocks, position in the data and
   /// in the fit. It does not include gradients that are held for a later step.
   ///
-  /// A state that was saved in one precision is taken over in any other, with a warning: weights,
-  /// the optimizer's moments and the rest are f32 in all of them, and the loss scale is kept, begun
-  /// or dropped as `continued_scale` says.
+  /// A state that was saved in one precision can be loaded in any other, with a warning: weights,
+  /// the optimizer's moments and the rest are f32 in all of them, and `continued_scale` keeps,
+  /// starts or drops the loss scale.
   ///
-  /// What was saved in a fit with callbacks of its own is loaded with the same callbacks, `of_fit`,
-  /// which `resume` and then that fit are to follow. With any it throws std::logic_error from a
-  /// handler, and as `add`.
+  /// A state saved in a fit with its own callbacks must be loaded with the same callbacks,
+  /// `of_fit`, before `resume` and that fit. With any it throws std::logic_error from a handler,
+  /// and the errors of `add`.
   void visit_state(StateVisitor& visitor, const FitCallbacks& of_fit = {});
-  /// Writes the whole state to a file (`save_state`, of framework/io/checkpoint.h), so that a
-  /// learner made in the same way can `load` it and, if it is to finish the fit, `resume`.
+  /// Writes the whole state to a file (`save_state`, of framework/io/checkpoint.h), so that an
+  /// equally constructed learner can `load` it and, to finish the fit, `resume`.
   void save(const std::filesystem::path& path);
-  /// Throws CheckpointError for a file that does not fit, after which this learner is not to be
-  /// used.
+  /// Throws CheckpointError for a file that does not match; do not use this learner afterwards.
   void load(const std::filesystem::path& path);
   /// Writes weights and running statistics only, with PyTorch's names and layout.
   void save_weights(const std::filesystem::path& path);

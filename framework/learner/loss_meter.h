@@ -23,8 +23,8 @@ class LossMeter {
   /// device.
   [[nodiscard]] double mean(Context& ctx, std::int64_t skipped = 0) const;
   [[nodiscard]] std::int64_t samples() const noexcept;
-  /// The losses of a pass that is under way, `done` of `batches` ended; `weighted` if the loss has
-  /// weights of its own. Throws CheckpointError for more of them.
+  /// Visits the losses of a pass in progress, after `done` of `batches`; `weighted` if the loss has
+  /// weights. Throws CheckpointError for more of them.
   void visit_state(
       Context& ctx, std::int64_t done, std::int64_t batches, bool weighted, StateVisitor& visitor);
 
@@ -33,7 +33,7 @@ class LossMeter {
   void visit_weights(Context& ctx, std::int64_t count, StateVisitor& visitor);
 
   Tensor losses_;          // f32, one per batch
-  Tensor weights_;         // likewise
+  Tensor weights_;         // f32, one per batch
   bool weighted_ = false;  // false: the weights are numbers of samples
   std::vector<std::int64_t> samples_;
 };

@@ -33,19 +33,20 @@ struct ScheduledHyper {
   bool where_used = false;
 };
 
-/// What `course` makes of the learning rate of each layer group, and of the momentum (Adam: beta1)
-/// if it moves that too and the optimizer has one. Throws as `LearningRates::spread`.
+/// Returns the schedules of `course` for the learning rate of each layer group, and for the
+/// momentum (Adam: beta1) if it schedules that and the optimizer has one. Throws the errors of
+/// `LearningRates::spread`.
 [[nodiscard]] std::vector<ScheduledHyper> scheduled(const optim::LearningRates& lrs,
                                                     int layer_groups,
                                                     FunctionRef<optim::Course(double lr)> course);
 
 /// Sets hyper-parameters at each training batch from schedules of the fit's progress, t = batches
-/// (or updates) so far / those planned, in [0,1). When the fit ends, by an error too, they are what
-/// they were before. Stands in framework/learner because `fit_one_cycle` and `fit_flat_cos` add one
-/// for the time of the fit; the registry of callbacks/ offers it to users.
+/// (or updates) so far / those planned, in [0,1). At the end of the fit, even after an error, they
+/// are restored. It is in framework/learner because `fit_one_cycle` and `fit_flat_cos` add one
+/// during the fit; the registry of callbacks/ makes it available by name.
 ///
-/// With Clock::step a batch that is skipped or accumulated does not move the schedule. The updates
-/// planned are `FitProgress::fit_steps`.
+/// With Clock::step a batch that is skipped or accumulated does not advance the schedule. The
+/// planned number of updates is `FitProgress::fit_steps`.
 class ParamScheduler final : public Callback {
  public:
   /// Throws UsageError if there is nothing to schedule, or one hyper-parameter twice.
@@ -57,9 +58,9 @@ class ParamScheduler final : public Callback {
   [[nodiscard]] int order() const override { return order::kParamScheduler; }
   [[nodiscard]] std::vector<std::string> claims() const override;
 
-  /// Sets what it schedules in the hyper-parameters of all parameter groups to what they are at
-  /// progress `t`, in a fit that began with `before`; `decay_bn_bias`: weight decay reaches all of
-  /// them. Throws UsageError for another number of schedules than there are layer groups.
+  /// Sets the scheduled hyper-parameters of all parameter groups to their values at progress `t`,
+  /// in a fit with the initial values `before`; with `decay_bn_bias`, weight decay applies to all
+  /// groups. Throws UsageError for another number of schedules than there are layer groups.
   void set(std::vector<GroupHypers>& hypers,
            const std::vector<GroupHypers>& before,
            bool decay_bn_bias,

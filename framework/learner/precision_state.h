@@ -6,11 +6,11 @@
 
 namespace learn {
 
-/// What a training computes in, and whether it has a loss scale: what `Callback::precision` shows,
-/// so that a state saved in one precision continues in any other (ADR 0020).
+/// Precision of a training, and its loss scale, if any. `Callback::precision` returns it, so that a
+/// state saved in one precision can continue in any other (ADR 0020).
 struct PrecisionState {
-  std::string name = "fp32";         ///< as `--precision` has it
-  std::optional<float> first_scale;  ///< of the loss; none: it is not scaled
+  std::string name = "fp32";         ///< as in `--precision`
+  std::optional<float> first_scale;  ///< of the loss; empty: it is not scaled
   LossScaleOptions scaling{.dynamic = false};
   /// The optimizer's control block holds its loss scale, from an earlier fit or a checkpoint.
   bool scale_set = false;

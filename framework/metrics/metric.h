@@ -136,7 +136,7 @@ namespace metrics {
 [[nodiscard]] Metric recall(std::optional<int> of_class = {});
 [[nodiscard]] Metric precision(std::optional<int> of_class = {});
 [[nodiscard]] Metric f1(std::optional<int> of_class = {});
-/// `ConfusionMatrix::kappa` and `ConfusionMatrix::matthews`, kept likewise.
+/// `ConfusionMatrix::kappa` and `ConfusionMatrix::matthews`; keep 20 bytes of each sample, too.
 [[nodiscard]] Metric kappa();
 [[nodiscard]] Metric mcc();
 
@@ -144,8 +144,8 @@ namespace metrics {
 /// pass: 4 bytes for each class of each sample, and 8.
 [[nodiscard]] Metric auc();
 inline constexpr int kCalibrationBins = 15;  // Guo et al. 2017
-/// `expected_calibration_error` ("ece"; of another number of bins "ece_20"), kept likewise. Throws
-/// UsageError for less than one bin.
+/// `expected_calibration_error` ("ece"; with another number of bins "ece_20"); keeps all logits,
+/// too. Throws UsageError for less than one bin.
 [[nodiscard]] Metric ece(int bins = kCalibrationBins);
 
 // The following are for several labels, or for real numbers: targets (N,outputs) f32. No batch

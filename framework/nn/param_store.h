@@ -108,10 +108,10 @@ using Buffer = BufferSlot*;
 
 /// Every parameter of a model, each kind of data in one flat buffer: working values, gradients, f32
 /// masters, optimizer state. A parameter without a half copy in the model *is* its own master, the
-/// same memory, so there is one source of truth for each weight whatever the precision (ADR 0002).
+/// same memory, so each weight has a single source of truth in every precision (ADR 0002).
 ///
 /// The flat order is: parameter group by parameter group; in a group first what is cast under mixed
-/// precision, then what stays f32; then declaration order. Every parameter begins on a multiple of
+/// precision, then what stays f32; then declaration order. Every parameter starts at a multiple of
 /// `kAlign` elements; the gaps are zero everywhere and stay zero.
 ///
 /// Parameter groups are `2 * layer_groups()`: group 2g holds layer group g's weights, 2g+1 its
@@ -161,18 +161,18 @@ class ParamStore {
   [[nodiscard]] int groups() const noexcept { return 2 * layer_groups_; }
 
   /// The precision of the model: f32, f16 or bf16. Gradients are undefined afterwards. BatchNorm
-  /// parameters stay f32. A half model has f32 masters, unless `masters` says that it has none:
-  /// then weights, gradients and the optimizer's state become halves themselves, BatchNorm's too
-  /// (the running statistics do not), and going back to f32 does not bring back what was rounded
-  /// away. Throws DTypeError for another dtype, or if the masters are f64.
+  /// parameters stay f32. A half model has f32 masters, unless `masters` disables them: then
+  /// weights, gradients and the optimizer's state become halves, including BatchNorm's (but not the
+  /// running statistics), and returning to f32 does not restore the rounded digits. Throws
+  /// DTypeError for another dtype, or if the masters are f64.
   void set_working_dtype(DType dtype, Masters masters = Masters::f32);
   [[nodiscard]] DType working_dtype() const noexcept { return working_dtype_; }
   /// f32; without masters f16 or bf16; f64 for gradient checks.
   [[nodiscard]] DType master_dtype() const noexcept { return master_.dtype(); }
-  /// Which modules compute in f32 in a half model or under autocast, beside those that were
-  /// declared so (`Scope::in_f32`): their parameters stay f32, what they are given is cast to f32
-  /// and what they make back to what they were given. A name is a module's path, "layers.17", or a
-  /// type, "Linear", as `Module::describe` begins; all that is in such a module is meant too.
+  /// Selects modules that compute in f32 in a half model or under autocast, in addition to those
+  /// that are declared so (`Scope::in_f32`): their parameters stay f32, their inputs are cast to
+  /// f32 and their outputs to the dtype of the input. A name is a module's path, "layers.17", or a
+  /// type, "Linear", as at the start of `Module::describe`; it includes all modules within.
   /// Replaces the names of an earlier call. Moves values as `set_layer_groups` does. Throws
   /// UsageError for a name that no module has.
   void keep_f32(const std::vector<std::string>& names);

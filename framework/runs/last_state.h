@@ -12,7 +12,7 @@ namespace learn {
 /// The state that a run resumes from.
 struct LastState {
   std::unique_ptr<SafetensorsFile> file;
-  std::string problem;  ///< why it is not `last.safetensors`, in words; empty if it is
+  std::string problem;  ///< why it is not `last.safetensors`, as text; empty if it is
 };
 
 /// Returns, in the folder of a run's checkpoints, `last.safetensors`, or, if that is missing,

@@ -111,7 +111,7 @@ void check_is_unused(const fs::path& run, FileSystem& files) {
   }
 }
 
-/// What `latest` should be after its run was removed, now or by an earlier removal that was
+/// Points `latest` to another run after its run was removed, now or by an earlier removal that was
 /// interrupted.
 void repair_latest(const fs::path& root, const fs::path& removed) {
   const fs::path latest = latest_run(root);

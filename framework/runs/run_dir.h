@@ -16,9 +16,10 @@ class RunDir {
   /// Makes `root/name`, or `root/name-2`, `root/name-3`, ... if that exists; creating the folder is
   /// the lock, so two processes never share one. With `exist_ok` an existing `root/name` is used
   /// again; if it holds checkpoints, they and the files next to them are moved into `former-1` in
-  /// it, `former-2`, ..., which is then a run like any other. Also makes `weights/`, removes what
-  /// killed processes left half written, and points `root/latest` here, or warns if that cannot be.
-  /// Throws UsageError for a name that is no plain file name, IoError if the folder cannot be made.
+  /// it, `former-2`, ..., which is then a run like any other. Also makes `weights/`, removes
+  /// half-written files of killed processes, and points `root/latest` here, or warns if that fails.
+  /// Throws UsageError for a name that is not a plain file name, IoError if the folder cannot be
+  /// created.
   [[nodiscard]] static RunDir create(const std::filesystem::path& root,
                                      const std::string& name,
                                      bool exist_ok = false);
@@ -26,11 +27,12 @@ class RunDir {
   /// Opens the folder of an existing run. Throws IoError if it does not exist.
   [[nodiscard]] static RunDir open(const std::filesystem::path& path);
 
-  /// Removes what a killed process left half written. Throws UsageError if one is at work there.
+  /// Removes half-written files of a killed process. Throws UsageError if a process is using the
+  /// folder.
   static void tidy(const std::filesystem::path& path);
 
-  /// Throw at once what `create` and `open` would throw after a long preparation, for a wrong name
-  /// and for a place where nothing can be written. Change nothing.
+  /// Immediately throw what `create` and `open` would throw after a long preparation, for a wrong
+  /// name and for a place where nothing can be written. Change nothing.
   static void check_can_create(const std::filesystem::path& root,
                                const std::string& name,
                                bool exist_ok = false);

@@ -16,12 +16,12 @@ struct RunEntry {
   std::string name;  ///< of its folder
   /// The current status, whatever the record says: running as long as a process has the folder;
   /// finished, interrupted, crashed, diverged; gone if the record says running and no process is
-  /// there, as after a kill or a loss of power; unknown if it says running and the file system
-  /// knows no locks or is shared with other machines; damaged if it is no record.
+  /// there, as after a kill or a loss of power; unknown if it says running and the file system does
+  /// not support locks or is shared with other machines; damaged if it is not a record.
   std::string status;
   RunRecord record;
   std::string problem;            ///< of a damaged run: why it cannot be read
-  std::optional<double> seconds;  ///< in its epochs, of `results.csv`; nothing if that has none
+  std::optional<double> seconds;  ///< in its epochs, from `results.csv`; empty without epochs
   std::uint64_t bytes = 0;        ///< on the disk, former runs in it included
 };
 
@@ -37,7 +37,7 @@ struct RunEntry {
 /// Content of a folder of runs.
 struct RunList {
   std::vector<RunEntry> runs;  ///< by name
-  /// Runs whose removal was cut short: all or some of their files.
+  /// Runs whose removal was interrupted: all or some of their files.
   std::vector<std::filesystem::path> leftovers;
 };
 /// Hidden folders are ignored, and so are links to runs that are listed anyway, `latest` among

@@ -73,7 +73,7 @@ struct RunRecord {
 /// if it is not a record: damaged, a value of another type or out of range, a name that stands
 /// twice, endless.
 [[nodiscard]] RunRecord read_run_record(const std::filesystem::path& run);
-/// The same from its text; `file` is for errors.
+/// Parses the text of a record; `file` is for errors.
 [[nodiscard]] RunRecord parse_run_record(std::string_view text, const std::string& file);
 
 /// Returns the record of a run to resume. It is informative only: if it cannot be read, returns an

@@ -209,7 +209,7 @@ TEST_CASE(
         const Var y = op.call(tape, in);
         CHECK(y.dtype() == op.result(wanted));
         tape.backward(ops::sum(y));
-        // The same by hand, outside of any region.
+        // Does this by hand, outside of any region.
         Tape by_hand(ctx);
         const Vars leaves = inputs_of(by_hand, op, dtypes);
         Vars cast;

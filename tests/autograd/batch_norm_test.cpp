@@ -133,8 +133,8 @@ TEST_CASE("batch norm: few, odd and many channels, with and without a tail") {
     test::test_op(batch_norm_case({shape, ActivationKind::leaky_relu(0.1F), Residual::before}));
 }
 
-// Smooth activations go strip by strip: a tail, and more lanes than one strip has (one row of a
-// channel has no statistics of its own).
+// Smooth activations go strip by strip: a tail, and more lanes than one strip has (a channel with
+// one row does not have statistics).
 TEST_CASE("batch norm: smooth activations in several strips") {
   for (const ActivationKind& activation : {ActivationKind::gelu(), ActivationKind::silu()})
     for (const Residual residual : {Residual::none, Residual::before, Residual::after}) {

@@ -20,14 +20,14 @@ struct GlobalOption {
 [[nodiscard]] const Option* option_before_value(const std::string& word,
                                                 const OptionTable& options);
 
-/// Reads argv. `name=value` is taken as `--name value`; what stands behind `--` is an argument
-/// whatever it begins with. Every error is a UsageError; unknown names get a suggestion, see
+/// Reads argv. `name=value` is equivalent to `--name value`; every word after `--` is an argument,
+/// even if it starts with a dash. Every error is a UsageError; unknown names get a suggestion, see
 /// unknown_word.h, and names cannot be abbreviated.
 [[nodiscard]] Parsed parse_command_line(const std::vector<std::string>& argv,
                                         const std::vector<Command>& commands,
                                         const std::string& version);
 
-/// Reads argv of a program without subcommands: `name` and `help` stand where they have theirs.
+/// Reads argv of a program without subcommands: `name` and `help` replace the subcommand's.
 [[nodiscard]] Parsed parse_program(const std::vector<std::string>& argv,
                                    const std::string& name,
                                    const std::string& help,

@@ -16,10 +16,10 @@ namespace learn::cli {
 /// Where that shell looks for it, under a folder like /usr/share.
 [[nodiscard]] std::filesystem::path completion_place(const std::string& shell);
 
-/// Returns the completions of the last of `words`, which may be empty, can become; the words of a
-/// call without the program's name. One a line, with what it means behind a tab if that is known; a
-/// line ":files" or ":folders" says that the shell's own names of these belong there too. Does not
-/// throw for any user input.
+/// Returns the completions of the last of `words`, which may be empty; `words` is a call without
+/// the program's name. Each completion is a line, followed by a tab and its meaning, if known. A
+/// line ":files" or ":folders" asks the shell to add its own names of these. Does not throw for any
+/// user input.
 [[nodiscard]] std::string completions(const std::vector<Command>& commands,
                                       const std::vector<std::string>& words);
 

@@ -22,7 +22,7 @@ struct Choice {
 /// none.
 [[nodiscard]] std::string_view kind_of_option(std::string_view option);
 
-/// What `options` takes: kinds and names.
+/// Returns the arguments of `options`: kinds and names.
 [[nodiscard]] std::vector<std::string> choice_names();
 
 /// Whether `options` takes the name.

@@ -26,7 +26,7 @@ namespace learn::cli {
 // Each throws UsageError with a suggestion for an abbreviated or misspelt word, an option of
 // another command, or another tool's name; never the word itself.
 
-/// `words`: the first where a command should be, and those behind it.
+/// `words` starts with the word in place of a command.
 [[noreturn]] void reject_command(const std::vector<std::string>& words,
                                  const std::vector<Command>& commands);
 /// A word that is neither an option of this command nor an argument. `program` is what the user

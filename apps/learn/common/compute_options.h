@@ -14,7 +14,7 @@ struct ComputeOptions {
   std::string precision = "fp32";
   std::string device = "auto";
   bool winograd = true;
-  CudaOptions cuda;  ///< but for `tf32`, which `precision` says
+  CudaOptions cuda;  ///< except `tf32`, which `precision` determines
   std::int64_t threads = 0;
 
   /// `halves`: the precision may be fp16 or bf16, too.

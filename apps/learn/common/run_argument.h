@@ -14,8 +14,8 @@ inline constexpr const char* kRunHelp =
 /// Declares `--out` of commands that take a run by its name.
 void declare_runs_folder(OptionTable& table, std::optional<std::string>& out);
 
-/// Returns the run or file that `name` stands for, as `run_folder` finds it. Throws as that, and
-/// UsageError if `out` is given and `name` is a path.
+/// Returns the run or file of `name`, as `run_folder` does. Throws the same errors, and UsageError
+/// if `out` is given and `name` is a path.
 [[nodiscard]] std::filesystem::path run_argument(const std::string& name,
                                                  const std::optional<std::string>& out);
 

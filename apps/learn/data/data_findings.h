@@ -12,7 +12,7 @@ struct Finding {
   std::string why;
 };
 
-/// What `learn data verify` finds.
+/// Findings of `learn data verify`.
 struct DataFindings {
   std::string name;
   std::string samples = "images";  ///< or "rows"

@@ -118,10 +118,10 @@ double matrix_gflops(Context& ctx, double seconds) {
   return best;
 }
 
-/// `learn doctor`: what this program is, what the machine offers it, which data sets it finds, and
-/// how fast a matrix product is; of CUDA its devices, driver and libraries, and what --device auto
-/// chooses and why. For bug reports, and for "why is my GPU not used?". Reports what
-/// is missing, but fails for nothing but bad options.
+/// `learn doctor`: reports the program, the machine's capabilities, the available data sets, the
+/// speed of a matrix product, CUDA's devices, driver and libraries, and the choice of --device auto
+/// with its reason. For bug reports, and for "why is my GPU not used?". Reports missing parts, but
+/// fails only for bad options.
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
   const data::DataOptions data_options{.directory = options.data_dir};

@@ -331,9 +331,10 @@ OptionTable EvalOptions::table() {
 }
 
 /// `learn eval RUN|CKPT`: loss and scores of each class, label or value, the most confused pairs
-/// and calibration of classes, and what else is asked for. The checkpoint says what model and data
-/// it belongs to. Throws CheckpointError, DataError, IoError, UsageError, also for what its targets
-/// do not have, and DivergedError, after all output, if a prediction or the loss is not finite.
+/// and calibration of classes, and the other requested results. The checkpoint describes its model
+/// and data. Throws CheckpointError, DataError, IoError, UsageError, also for results that its
+/// targets do not have, and DivergedError, after all output, if a prediction or the loss is not
+/// finite.
 int eval(const EvalOptions& options) {
   check_options(options);
   const fs::path path = saved_weights(run_argument(options.path, options.out), options.weights);

@@ -49,15 +49,15 @@ class Evaluation {
   /// Further lines, if any; with the confusion matrix, if requested and available.
   [[nodiscard]] virtual std::string details(bool confusion) const = 0;
 
-  /// Output for programs: the values of `summary` says, and what `table` and `details` do.
-  /// Undefined shares are null, as are numbers that are not finite.
+  /// Output for programs: the values of `summary`, and those of `table` and `details`. Undefined
+  /// shares are null, as are numbers that are not finite.
   [[nodiscard]] virtual nlohmann::ordered_json summary_json() const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json scores_json(bool confusion) const = 0;
 
   /// Columns of a table of the largest losses, after file and loss, and the cells of an image.
   [[nodiscard]] virtual std::vector<TextTable::Column> top_columns() const = 0;
   [[nodiscard]] virtual std::vector<std::string> top_cells(std::size_t i) const = 0;
-  /// Above what probability a label is there.
+  /// Probability above which a label is predicted.
   [[nodiscard]] virtual double threshold() const { return kLabelThreshold; }
 
   /// Predictions of each image, as CSV with a header, or as JSON.

@@ -54,7 +54,7 @@ std::string skipped_text(const RunRecord& record) {
   return fmt::format("{}, and {} skipped", record.steps.applied, record.steps.skipped);
 }
 
-/// Of a single run what neither `facts` nor the head of the page say.
+/// Values of a single run that are neither in `facts` nor in the head of the page.
 html::Table outcome(Runs runs) {
   const bool alone = runs.size() == 1;
   RunTable table;

@@ -7,7 +7,7 @@
 
 namespace learn::cli {
 
-/// What `config.toml` in the folder of a run says.
+/// Content of `config.toml` in the folder of a run.
 struct RunSettings {
   std::vector<ConfigEntry> values;
   std::string problem;  ///< why it cannot be read; empty if it could

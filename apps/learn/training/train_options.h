@@ -28,7 +28,8 @@ struct TrainOptions {
   void resolve(const OptionTable& table, const OptionValues& command_line);
 };
 
-/// Of these options those of the names `kept`. Throws std::logic_error for an unknown name.
+/// Returns those of these options that are named in `kept`. Throws std::logic_error for an unknown
+/// name.
 [[nodiscard]] OptionTable some_of_train(TrainOptions& options,
                                         const std::vector<std::string>& kept);
 

@@ -8,7 +8,7 @@
 namespace learn {
 namespace {
 
-/// Takes the quoted item that `text` begins with off it.
+/// Removes the quoted item at the start of `text` and returns it.
 std::string take_quoted(std::string_view& text, char separator) {
   const std::string_view all = text;
   std::string item;

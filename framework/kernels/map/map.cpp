@@ -37,7 +37,7 @@ Strides broadcast_strides(const Shape& shape, const Shape& whole) {
   return strides;
 }
 
-/// Whether dimensions d and d + 1 of each input are one: neither is repeated, or both are.
+/// Whether dimensions d and d + 1 of each input can be merged: neither or both are broadcast.
 bool mergeable(const MapArgs& args, int d) {
   for (int i = 0; i < args.program.inputs; ++i) {
     const std::int64_t* s = args.in[i].strides;

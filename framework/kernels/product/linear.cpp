@@ -77,8 +77,8 @@ Shape linear_output(const Shape& x, const LinearGeometry& g) {
   return y;
 }
 
-/// As `linear_backward_weight`. Where `db` is defined, a device may write the bias's gradient there
-/// in passing; returns whether it did.
+/// Computes `linear_backward_weight`. If `db` is defined, a device may also write the bias's
+/// gradient there; returns whether it did.
 bool linear_weight_gradient(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, Tensor db) {
   const LinearGeometry g = linear_geometry(x.shape(), dw.shape());

@@ -1,8 +1,8 @@
 // Half to master gradients, their norm and clipping; each a pass over the gradients, f32
 // arithmetic. Each thread that finds a value that is not finite sets found_inf; all write the same
-// value. The norm is made of partial sums per block, ordinary and large squares apart, that one
-// block joins; it may lower the multiplier that the optimizer applies, so clipping by norm costs no
-// pass of its own.
+// value. The norm is made of partial sums per block, with separate sums of ordinary and large
+// squares, that one block joins; it may lower the multiplier that the optimizer applies, so
+// clipping by norm does not need another pass.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"

@@ -27,11 +27,11 @@ struct ProgressOptions {
 };
 
 /// Shows the training: a table with a row per epoch (train_loss is the true mean over the epoch),
-/// with new titles where an epoch has other metrics than the one before, and a bar with the
-/// smoothed loss, samples per second and the time left. A terminal that is too narrow gets the
-/// columns that matter most, by its width at that moment, and is told which it does not; the log's
-/// file gets all. Where there is no terminal the output has no control characters: the rows, and a
-/// line in the log now and then. Needs a Recorder.
+/// with a new header if the metrics of an epoch change, and a bar with the smoothed loss, samples
+/// per second and the time left. A narrow terminal gets the most important columns for its current
+/// width and a list of the others; the log file gets all. Without a terminal the output has no
+/// control characters: it consists of the rows, and a line in the log from time to time. Needs a
+/// Recorder.
 class Progress final : public Callback {
  public:
   explicit Progress(const ProgressOptions& options = {});

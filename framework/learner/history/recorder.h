@@ -45,8 +45,8 @@ class Recorder final : public Callback {
   /// The training batches since the learner was made, without those that were cancelled before
   /// their update; neighbours are one record when there are many. Waits for the device.
   [[nodiscard]] const std::vector<BatchRecord>& batches(Learner& learn);
-  /// The same without values that are still on the device; none are missing after a fit or after
-  /// loading a state.
+  /// Returns them without values that are still on the device. After a fit or after loading a state
+  /// it is complete.
   [[nodiscard]] const std::vector<BatchRecord>& batches_read() const noexcept {
     return batches_.records();
   }

@@ -14,11 +14,11 @@ class Race {
  public:
   explicit Race(Stream stream) : stream_(stream) {}
 
-  /// The index below `count` whose work, put on the stream by `enqueue`, takes the least time. They
-  /// are timed in turns, several rounds over, so that what slows the device down for a moment meets
-  /// all of them; who is far behind drops out. The first race begins with some work that is not
-  /// timed: an idle device has a slow clock. Who throws an Error is out; if all do, DeviceError
-  /// with the last text. Waits for the stream.
+  /// Returns the index below `count` whose work, enqueued by `enqueue`, takes the least time. Times
+  /// the candidates in turns, in several rounds, so that a temporary slowdown of the device affects
+  /// all of them; much slower ones are dropped. The first race starts with untimed work, because an
+  /// idle device has a low clock rate. A candidate that throws an Error is dropped; if all do,
+  /// throws DeviceError with the last text. Waits for the stream.
   [[nodiscard]] std::size_t fastest(std::size_t count, FunctionRef<void(std::size_t)> enqueue);
 
  private:

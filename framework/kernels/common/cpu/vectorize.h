@@ -5,10 +5,10 @@
 #include <utility>
 
 /// Vectorization of most fast CPU kernels (convolution and matrix product have simd/kernels.h):
-/// plain loops, which the compiler vectorises, are compiled for several instruction sets, and the
-/// best one the machine has is chosen at run time. There are no intrinsics, no per-ISA source files
-/// (whose inline functions the linker would mix up) and no ifuncs (which thread sanitizers do not
-/// survive). In short:
+/// plain loops, which the compiler vectorizes, are compiled for several instruction sets, and the
+/// best one the machine has is chosen at run time. It avoids intrinsics, source files per
+/// instruction set (whose inline functions the linker would mix up) and ifuncs (which break thread
+/// sanitizers). In short:
 ///
 ///     threads.parallel_for(n, grain, [=](std::int64_t begin, std::int64_t end) {
 ///       simd::run([=] {

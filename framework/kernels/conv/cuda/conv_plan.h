@@ -54,13 +54,13 @@ class ConvPlan {
   std::size_t workspace_ = 0;
 };
 
-/// The best `count` plans by cuDNN's heuristics, best first, that the options allow: none that
-/// gives other bits in the next run, that sums in less than f32, that transforms its operands where
-/// the problem forbids it, that has to be compiled at run time (a second each), or that needs more
-/// scratch memory than the limit. Where tensor cores can
-/// multiply (halves, TF32), plans that use them come before all others: the heuristics put some
-/// first that copy everything into another layout and multiply without them. If only the limit
-/// stands in the way, the one plan that needs the least. Empty if cuDNN has no engine for it.
+/// Returns the best `count` plans by cuDNN's heuristics that the options allow, best first.
+/// Excludes plans that are not deterministic, sum in less than f32, transform their operands where
+/// the problem forbids it, must be compiled at run time (a second each), or need more scratch
+/// memory than the limit. For types that tensor cores support (halves, TF32), plans that use them
+/// come first, because the heuristics prefer some that copy everything into another layout and
+/// multiply without them. If all plans exceed the limit, returns the smallest one. Empty if cuDNN
+/// has no engine for the problem.
 [[nodiscard]] std::vector<ConvPlan> find_plans(const DeviceDescription& device,
                                                const ConvProblem& problem,
                                                const CudaOptions& options,

@@ -92,7 +92,7 @@ struct Matrix {
       stop("cublasLt: matrices of {} elements {} apart are not modelled", rows * columns, apart);
   }
   [[nodiscard]] std::int64_t elements() const { return count * rows * columns; }
-  /// Where matrix number `i` begins.
+  /// Start of matrix number `i`.
   [[nodiscard]] std::int64_t begin(std::int64_t i) const { return i * rows * columns; }
 };
 

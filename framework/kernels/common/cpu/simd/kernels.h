@@ -5,8 +5,8 @@
 /// vectorize.h chooses. Tiles of sums that must stay in registers need explicit vectors, whose
 /// width and number differ between instruction sets, so unlike the loops of vectorize.h these have
 /// a source file for each. Those files are built with wider instructions than the rest of the
-/// program and include nothing but this header: an inline function of another one, compiled there,
-/// could be the one definition that the linker keeps.
+/// program and include only this header: the linker could keep an inline function of another header
+/// in the version compiled there.
 namespace learn::cpu::simd {
 
 /// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the
