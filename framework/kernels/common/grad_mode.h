@@ -3,8 +3,8 @@
 
 namespace learn {
 
-/// What a backward kernel does with its destination: the first writer overwrites, later ones add.
-/// So no gradient buffer is ever cleared and no temporary is made to be added.
+/// How a backward kernel writes its destination. The first writer overwrites and later ones add, so
+/// gradient buffers are never cleared and no temporary is needed for an addition.
 enum class GradMode : std::uint8_t { overwrite, accumulate };
 
 }  // namespace learn
