@@ -6,11 +6,11 @@
 
 namespace learn::kernels {
 
-/// What decides which elements dropout drops; see DropoutMask.
+/// Parameters of a dropout mask; see DropoutMask.
 struct DropoutDraw {
   std::uint64_t seed;
   double p;
-  const std::int64_t* batch;    ///< one number, where the executor's memory is
+  const std::int64_t* batch;    ///< one number, in the executor's memory
   std::uint64_t first_element;  ///< of the counter
 };
 

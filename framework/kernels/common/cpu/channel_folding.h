@@ -8,8 +8,8 @@
 namespace learn::cpu {
 
 /// A view of (rows, channels) as fewer, wider rows, so that a small or odd number of channels still
-/// fills vectors. `fold` consecutive rows form one row of `width` lanes, and lane v holds channel v
-/// % channels. The remainder is the tail: `tail` lanes of one more row.
+/// fills vectors. `fold` consecutive rows form one row of `width` lanes, and lane v holds channel
+/// v % channels. The remainder is the tail: `tail` lanes of one more row.
 struct ChannelFolding {
   static constexpr std::int64_t kLanes = 64;     ///< a few vectors of any instruction set
   static constexpr std::int64_t kGrain = 16384;  ///< minimum number of elements per thread

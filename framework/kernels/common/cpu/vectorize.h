@@ -6,9 +6,9 @@
 
 /// How most of the fast CPU kernels use the vector units (convolution and matrix product use
 /// simd/kernels.h instead). Plain loops, which the compiler vectorises, are compiled for several
-/// instruction sets, and the best one of the machine is selected at run time. There are no
-/// intrinsics, no per-ISA source files (whose inline functions the linker would mix up) and no
-/// ifuncs (which thread sanitizers do not survive). In short:
+/// instruction sets, and the best one of the machine is selected at run time. They need
+/// neither intrinsics, nor per-ISA source files (whose inline functions the linker would mix up),
+/// nor ifuncs (which thread sanitizers do not survive). In short:
 ///
 ///     threads.parallel_for(n, grain, [=](std::int64_t first, std::int64_t last) {
 ///       simd::run([=] {

@@ -25,8 +25,8 @@ __device__ inline std::uint32_t word_of_two_over_pi(int k) {
                   : 0xFE5163ABU;
 }
 
-/// Reduces any finite |x| >= 1. Only those bits of 2/pi count that contribute to the fraction of x
-/// * 2/pi or to the last two bits of its integer part (Payne and Hanek, 1983).
+/// Reduces any finite |x| >= 1. Only those bits of 2/pi count that contribute to the fraction of
+/// x * 2/pi or to the last two bits of its integer part (Payne and Hanek, 1983).
 __device__ inline Angle reduce_by_bits(float x) {
   const std::uint32_t bits = __float_as_uint(x);
   // |x| = m * 2^(at - 30). 2/pi is shifted by `at` bits, so that the product starts at the binary

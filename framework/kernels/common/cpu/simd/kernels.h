@@ -9,8 +9,8 @@
 /// header, the linker might keep that definition for the whole program.
 namespace learn::cpu::simd {
 
-/// Columns per panel of a right-hand matrix. Panel j holds, row after row, the columns [32 j, 32 j
-/// + 32). The last panel is filled up with arbitrary values.
+/// Columns per panel of a right-hand matrix. Panel j holds, row after row, the columns [32 j, 32
+/// j + 32). The last panel is filled up with arbitrary values.
 inline constexpr std::int64_t kPanel = 32;
 
 /// A stretch of the summed dimension that is contiguous in both operands. Offsets are in floats.
@@ -46,8 +46,8 @@ inline constexpr std::int64_t kWinogradTile = 4;
 inline constexpr std::int64_t kWinogradInput = 6;
 inline constexpr std::int64_t kWinogradMatrices = 36;
 
-/// The transformed matrices. Element (tile, channel) of matrix m is at data + m * matrix + channel
-/// / 32 * panel + channel % 32. Rows that are stored in one piece have panel == 32.
+/// The transformed matrices. Element (tile, channel) of matrix m is at data + m * matrix +
+/// channel / 32 * panel + channel % 32. Rows that are stored in one piece have panel == 32.
 struct WinogradMatrices {
   float* data;
   std::int64_t matrix;

@@ -3,8 +3,9 @@
 
 /// Products of bf16 matrices, summed in f32. They run either on Intel's matrix unit (AMX), at
 /// sixteen times the rate of f32 vectors, or with the AVX-512 BF16 dot products of pairs, at twice
-/// that rate. The product of two bf16 is exact in f32; sums are rounded to nearest, and subnormal
-/// numbers (below 1.2e-38) count as zero. The rules about includes in kernels.h apply here too.
+/// the rate of f32 vectors. The product of two bf16 is exact in f32; sums are rounded to nearest,
+/// and subnormal numbers (below 1.2e-38) count as zero. The rules about includes in kernels.h apply
+/// here too.
 namespace learn::cpu::simd {
 
 /// A bf16 as it is stored.
