@@ -14,10 +14,10 @@ namespace learn::kernels {
                                            std::int64_t padding = 0);
 
 /// Computes y (N,P,Q,K) = x (N,H,W,C) * w (K,R,S,C/groups) [+ bias (K)] without flipping the
-/// window, as PyTorch does. An undefined `bias` means no bias. All tensors have the same
-/// floating dtype; halves are multiplied and summed in f32. x may have `padding` more channels,
-/// which are zeros. On CUDA, halves whose channels including padding are a multiple of 8 are used
-/// without a copy. This function and the following ones throw ShapeError, DTypeError, DeviceError.
+/// window, as PyTorch does. An undefined `bias` is omitted. All tensors have the same floating
+/// dtype; halves are multiplied and summed in f32. x may have `padding` more channels, which are
+/// zeros. On CUDA, halves whose channels are padded to the next multiple of 8 are used without a
+/// copy. This function and the following ones throw ShapeError, DTypeError, DeviceError.
 void conv2d_forward(Context& ctx,
                     const Tensor& x,
                     const Tensor& w,

@@ -5,8 +5,8 @@
 namespace learn::kernels {
 
 /// Computes `loss`, one element of f32 (f64 for f64), = mean of (pred - target)^2. `target` has
-/// pred's shape and either its dtype or f32. Throws ShapeError (also if there are no elements),
-/// DTypeError, DeviceError.
+/// pred's shape and either its dtype or f32. Throws ShapeError (also without elements), DTypeError,
+/// DeviceError.
 void mse_forward(Context& ctx, const Tensor& pred, const Tensor& target, Tensor& loss);
 
 /// Computes dpred (+)= dloss * 2 * (pred - target) / elements.

@@ -103,7 +103,7 @@ struct Expr::Node {
 /// Returns log(1 + exp(x)) without overflow.
 [[nodiscard]] Expr softplus(const Expr& x);
 /// Returns the power as C's pow does. For a base of 0 and for an exponent of 0, the derivatives are
-/// those of PyTorch.
+/// the same as in PyTorch.
 [[nodiscard]] Expr pow(const Expr& base, const Expr& exponent);
 /// Return the smaller (larger) operand, or NaN if an operand is NaN. Where the operands are equal,
 /// each gets half of the derivative.

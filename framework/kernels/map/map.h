@@ -20,8 +20,8 @@ struct MapResult {
 /// for integers, and a result is rounded once. If a tensor is f64, which only the CPU supports, all
 /// floating tensors must be f64, and arithmetic is in double. A result may be an input if it is the
 /// same tensor and not repeated. Inputs that the program does not read may be undefined. Throws
-/// ShapeError, DTypeError, DeviceError, and UsageError unless the numbers of inputs and results are
-/// those of the program.
+/// ShapeError, DTypeError, DeviceError, and UsageError unless there are as many inputs and results
+/// as in the program.
 void map(Context& ctx,
          const MapProgram& program,
          std::span<const Tensor> inputs,
