@@ -12,8 +12,7 @@
 namespace learn::kernels {
 
 /// Arguments of an update. `Stored` is the type of weights, gradients and state: float, or a half
-/// without f32 masters. `Copy` is the type of the half working copy, or `Stored` if there is no
-/// such copy.
+/// without f32 masters. `Copy` is the type of the half working copy, or `Stored` without one.
 template <class Stored, class Copy>
 struct OptimArgs {
   Stored* weight;

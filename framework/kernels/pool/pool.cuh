@@ -31,7 +31,7 @@ struct PoolAxis {
 };
 
 /// The partition of a pooling by rows of the result (forward) or of the input (backward). A block
-/// processes packs of one row, so that only its first division is in 64 bits.
+/// processes packs of one row, so that every division except its first is in 32 bits.
 struct PoolPlan {
   PoolAxis rows, columns;
   int packs;           ///< groups of channels

@@ -5,11 +5,12 @@
 namespace learn::cpu {
 namespace {
 
-/// Of one image it is faster up to here, as measured (ADR 0022). Of more, or of larger maps,
-/// classes have rows enough, and the zeros only cost.
+/// The number of results up to which a border is faster for one image, as measured (ADR 0022). With
+/// more images or larger maps, classes have enough rows, and the zeros only add cost.
 constexpr std::int64_t kMaxResults = 16;
 
-/// What windows of all results cover along an axis, from the first element of the border on.
+/// Returns the extent that the windows of all results cover along an axis, counted from the first
+/// element of the border.
 std::int64_t covered(std::int64_t out, std::int64_t window, std::int64_t stride) {
   return (out - 1) * stride + window;
 }
@@ -25,7 +26,7 @@ BorderedInput::BorderedInput(Arena& workspace, const ConvGeometry& g, const floa
   if (!reaches_beyond || g.n != 1 || g.p * g.q > kMaxResults) return;
   copy_.emplace(workspace, rows * columns * g.c);
   const std::int64_t row_floats = columns * g.c;
-  // Where strides are long, all results may lie in the padding.
+  // With long strides, all results may be in the padding.
   const std::int64_t left = std::min(pad_left_, columns) * g.c;
   const std::int64_t inside = std::clamp<std::int64_t>(columns - pad_left_, 0, g.w) * g.c;
   for (std::int64_t row = 0; row < rows; ++row) {
