@@ -9,8 +9,8 @@ using kernels::BatchNormApplyArgs;
 
 namespace {
 
-/// y = combine(bn(x), residual) for rows of `lanes` elements; `residual` may be x for a `combine`
-/// that ignores it.
+/// Computes y = combine(bn(x), residual) for rows of `lanes` elements. If `combine` ignores the
+/// residual, `residual` may be x.
 template <class T, class Combine>
 void apply_rows(const T* x,
                 const T* residual,
@@ -31,7 +31,7 @@ void apply_rows(const T* x,
   });
 }
 
-/// The same with a smooth activation, strip by strip.
+/// Applies a smooth activation, strip by strip.
 template <class T>
 void apply_smooth(const BatchNormApplyArgs<T>& args,
                   std::int64_t first,
