@@ -13,11 +13,10 @@ struct StepControl {
       1;  ///< applied to each gradient by the optimizer, for accumulation and clipping
   std::int32_t found_inf =
       0;  ///< if not 0, a gradient of this step is not finite and the step is skipped
-  std::int64_t clean_steps =
-      0;  ///< steps since the last overflow, or since growth of the scale was last due
-  std::int64_t step = 0;       ///< updates applied
-  std::int64_t skipped = 0;    ///< updates skipped because of found_inf
-  std::int64_t overflows = 0;  ///< updates skipped since the last applied one
+  std::int64_t clean_steps = 0;  ///< since the last overflow, or since growth was last due
+  std::int64_t step = 0;         ///< updates applied
+  std::int64_t skipped = 0;      ///< updates skipped because of found_inf
+  std::int64_t overflows = 0;    ///< updates skipped since the last applied one
 };
 
 /// Hyper-parameters of one parameter group, in device memory. Each optimizer reads the fields it

@@ -4,8 +4,7 @@
 //   loss = mean over samples of  sum_c weight_c * (log sum_k e^s_k - s_c),  s = z - max z
 //   gradient = (softmax * sum of weights - weight) / samples
 //
-// 1. cross_entropy_kernel   reads the logits, writes a loss per sample and, if requested, the
-//    gradient
+// 1. cross_entropy_kernel   reads the logits, writes a loss per sample [and the gradient]
 // 2. reduce_partials        one block: the mean
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/warp.cuh"

@@ -18,8 +18,7 @@ struct PoolAxis {
   }
   /// Return the windows [first, last) that contain element `in`.
   [[nodiscard]] __device__ int first_over(int in) const {
-    const int beyond =
-        in + pad - window;  // windows that start at or before this point end before `in`
+    const int beyond = in + pad - window;  // windows that start here or earlier end before `in`
     return beyond < 0 ? 0 : beyond / stride + 1;
   }
   [[nodiscard]] __device__ int last_over(int in) const {

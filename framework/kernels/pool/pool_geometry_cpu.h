@@ -39,7 +39,7 @@ struct PoolGeometry : kernels::PoolSizes {
                                           std::int64_t pad) noexcept {
     const std::int64_t last = (in + pad) / stride;
     const std::int64_t beyond =
-        in + pad - window;  // windows that start at or before this point end before `in`
+        in + pad - window;  // windows that start here or earlier end before `in`
     return {beyond < 0 ? 0 : beyond / stride + 1, std::min(outputs, last + 1)};
   }
   [[nodiscard]] IndexRange windows_over_row(std::int64_t in) const noexcept {

@@ -57,8 +57,7 @@ enum class ConvPass : std::uint8_t { forward, backward_data, backward_weight };
 /// four.
 bool use_winograd(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
   if (!on.winograd || !winograd_applies(g) || g.p < 4 || g.q < 4) return false;
-  constexpr std::int64_t kLargeWeights =
-      256LL * 512;  // 19 MB once transformed, more than the caches hold
+  constexpr std::int64_t kLargeWeights = 256LL * 512;  // 19 MB transformed, exceeds the caches
   const std::int64_t tiles = g.n * tiles_along(g.p) * tiles_along(g.q);
   if (g.c * g.k > kLargeWeights) return tiles >= 17;
   return tiles >= (pass == ConvPass::backward_weight ? 8 : 4);
