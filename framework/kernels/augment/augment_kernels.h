@@ -14,7 +14,7 @@ struct AugmentBatch {
       targets;  ///< (samples, target_words): two words for a class, one for a float
   std::int64_t target_words;
   std::int64_t samples;
-  std::int64_t draws;         ///< upper bound of `index`
+  std::int64_t draws;         ///< exclusive upper bound of `index`
   const std::int64_t* index;  ///< (batch): draws; a draw's sample is the draw modulo `samples`
   std::int64_t batch;
   std::uint64_t seed, epoch;

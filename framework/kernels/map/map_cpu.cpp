@@ -58,7 +58,7 @@ void compute_pow(std::int64_t n, float* to, const float* base, const float* expo
   for (std::int64_t i = 0; i < n; ++i) to[i] = std::pow(base[i], exponent[i]);
 }
 
-/// Returns whether `vsin` and `vcos` accept all of the numbers. They do not accept NaN here.
+/// Returns whether `vsin` and `vcos` accept all of the numbers. NaN counts as too large.
 bool are_small(std::int64_t n, const float* a) {
   std::uint32_t largest = 0;
   simd::run([n, a, &largest] {
