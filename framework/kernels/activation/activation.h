@@ -5,11 +5,12 @@
 
 namespace learn::kernels {
 
-/// y = act(x), elementwise; same shape and floating dtype; y may be x.
+/// Computes y = act(x) elementwise. x and y have the same shape and floating dtype; y may be x.
 /// Throws ShapeError, DTypeError, DeviceError.
 void activation_forward(Context& ctx, const ActivationKind& kind, const Tensor& x, Tensor& y);
 
-/// dx (+)= dy * act'(x). `x` is the forward's input. All of one shape and dtype; dx may be dy.
+/// Computes dx (+)= dy * act'(x), where `x` is the input of the forward pass. All tensors have the
+/// same shape and dtype; dx may be dy.
 void activation_backward(Context& ctx,
                          const ActivationKind& kind,
                          const Tensor& x,

@@ -23,7 +23,7 @@ void for_loaded_strips(ThreadPool& threads, const T* x, std::int64_t n, Body bod
   });
 }
 
-/// dx (+)= dy * slope, element by element.
+/// Computes dx (+)= dy * slope, element by element.
 template <class T, class Slope>
 void write(GradMode mode, const T* dy, T* dx, std::int64_t n, Slope slope) {
   if (mode == GradMode::overwrite) {

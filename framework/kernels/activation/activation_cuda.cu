@@ -1,4 +1,4 @@
-// y = act(x) and dx (+)= dy * act'(x), element by element: reads the operands once, 16 bytes a
+// y = act(x) and dx (+)= dy * act'(x), element by element. Reads the operands once, 16 bytes per
 // thread.
 #include "framework/core/dtype.h"
 #include "framework/kernels/activation/activation_kernels.h"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-/// Plain loops in double, whatever the storage type, rounded once at the end.
+/// Plain loops in double for every storage type, with one rounding at the end.
 namespace learn::reference {
 
 template <class T>

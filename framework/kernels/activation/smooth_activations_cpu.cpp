@@ -12,8 +12,8 @@ float gelu_slope(float x) { return vnormal_cdf(x) + x * kInverseSqrt2Pi * vexp(-
 
 float silu(float x) { return x / (1 + vexp(-x)); }
 float silu_slope(float x) {
-  // 1 - sigmoid as e / (1 + e): the difference would cancel for large x.
-  const float c = x < -80 ? -80 : x;  // e stays finite, the slope is 0 by then
+  // 1 - sigmoid is computed as e / (1 + e) because the difference would cancel for large x.
+  const float c = x < -80 ? -80 : x;  // e stays finite; the slope is 0 below -80
   const float e = vexp(-c);
   const float s = 1 / (1 + e);
   return s * (1 + c * e * s);

@@ -63,7 +63,7 @@ void check_operands(const Context& ctx,
   check(samples > 0 || batch == 0, "augment: a batch of {} from an empty data set", batch);
 }
 
-/// Targets of either type, word by word.
+/// Returns targets of either type as words.
 template <class AnyTensor>
 auto* words(AnyTensor& targets) {
   using Word = std::conditional_t<std::is_const_v<AnyTensor>, const std::uint32_t, std::uint32_t>;

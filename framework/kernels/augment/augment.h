@@ -10,16 +10,17 @@ namespace learn::kernels {
 struct AugmentSource {
   Tensor images;   ///< (M,H,W,C) u8
   Tensor targets;  ///< (M) i64 classes, or (M,K) f32
-  /// Maximum number of draws of a sample in a pass. Index i + M * n is draw n of sample i; each
-  /// draw has separate random numbers.
+  /// How many draws of a sample an epoch may contain. Index i + M * n is draw n of sample i and has
+  /// its own random numbers.
   std::int64_t repeats = 1;
 };
 
-/// x (N,out_height,out_width,C or more), f32, f16 or bf16, = the images at `index` (N) i64,
-/// augmented and normalised as (value / 255 - mean) / std, with zeros in additional channels; y =
-/// their targets. Every draw is a function of (seed, epoch, index) alone, and every bit is that of
-/// data::Pipeline. Throws ShapeError, DTypeError, DeviceError, and DataError for an index that is
-/// out of range: on a CUDA device at the next synchronisation.
+/// Augments the images that `index` (N) i64 selects and writes them to x (N,out_height,out_width,C
+/// or more), f32, f16 or bf16, normalised as (value / 255 - mean) / std, with zeros in the extra
+/// channels. Copies their targets to y. Every draw depends only on (seed, epoch, index), and the
+/// result is identical to data::Pipeline's, bit for bit. Throws ShapeError, DTypeError,
+/// DeviceError, and DataError for an index out of range. On a CUDA device the DataError is thrown
+/// at the next synchronisation.
 void augment(Context& ctx,
              const AugmentPlan& plan,
              const AugmentSource& source,

@@ -1,5 +1,5 @@
-// A batch of augmented, normalised images from the data set in device memory, bit for bit what
-// the host makes: a block per image draws once (Philox), then each thread takes pixels of the
+// A batch of augmented, normalised images from the data set in device memory, identical bit for bit
+// to the host's. A block per image draws once (Philox). Then each thread traces pixels of the
 // result back through the steps to their source. Reads and writes each pixel once.
 #include "framework/core/dtype.h"
 #include "framework/core/random.h"
@@ -19,8 +19,8 @@ using Kind = AugmentPlan::Step::Kind;
 constexpr int kThreads = 256;
 constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
 
-/// Random choices for one image: for each step the shift of rows and columns (a flip: whether, in
-/// `column`), for each hole its upper left corner.
+/// The random draw of one image: for each step the shift of rows and columns (for a flip, `column`
+/// is 1 if it is applied), for each hole its upper left corner.
 struct Place {
   int row, column;
 };
@@ -51,7 +51,7 @@ __device__ Place place_of(const AugmentPlan::Step& step, const Random4& r) {
   }
 }
 
-/// Maps a position after a step to the one before it; -1 if no pixel fills it.
+/// Maps a position after a step to the position before it, or to -1 if no pixel fills it.
 __device__ int undo(const AugmentPlan::Step& step, int position, int shift, int extent) {
   if (position < 0) return -1;
   position += shift;
@@ -63,8 +63,9 @@ __device__ int undo(const AugmentPlan::Step& step, int position, int shift, int 
   return position;
 }
 
-/// A block per image: a few threads draw, then each treats pixels, from the last step back.
-/// `channels` of the result of images of 3; 0: of any other number, `out_channels` of the result.
+/// Augments with a block per image. A few threads draw; then each thread processes pixels, from the
+/// last step back to the first. `channels` is the number of channels of the result for images of 3.
+/// It is 0 for images of another number, whose result has `out_channels`.
 template <int channels, class T>
 __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
                                AugmentBatch batch,
@@ -124,7 +125,7 @@ __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
     const std::int64_t from = (static_cast<std::int64_t>(row) * plan.width + column) * colours;
     const auto value_of = [&](int c) {
       const float value = filled ? static_cast<float>(image[from + c]) : 0.0F;
-      // Divisions as the host's table was made: the bits must agree.
+      // Divides in the same way as for the host's table, because the bits must agree.
       const float normalised =
           __fdiv_rn(__fsub_rn(__fdiv_rn(value, 255.0F), plan.mean[c]), plan.std[c]);
       return cut ? T{} : device::store<T>(normalised);

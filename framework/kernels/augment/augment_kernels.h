@@ -7,16 +7,15 @@
 namespace learn {
 namespace kernels {
 
-/// Which images of which data set become a batch.
+/// Selects the images of a data set that form a batch.
 struct AugmentBatch {
   const std::uint8_t* images;  ///< (samples, height, width, channels of the plan)
   const std::uint32_t*
       targets;  ///< (samples, target_words): two words for a class, one for a float
   std::int64_t target_words;
   std::int64_t samples;
-  std::int64_t draws;  ///< index is below it
-  const std::int64_t*
-      index;  ///< (batch): a draw, which is of the sample that is left modulo samples
+  std::int64_t draws;         ///< exclusive upper bound of `index`
+  const std::int64_t* index;  ///< (batch): draws; a draw's sample is the draw modulo `samples`
   std::int64_t batch;
   std::uint64_t seed, epoch;
 };
@@ -25,8 +24,8 @@ struct AugmentBatch {
 
 namespace cuda {
 
-/// x (batch, out_height, out_width, channels), y (batch, target_words). An index out of range is
-/// recorded as a fault and replaced by image 0.
+/// Writes x (batch, out_height, out_width, channels) and y (batch, target_words). An index out of
+/// range is recorded as a fault, and image 0 is used instead.
 template <class T>
 void augment(const Exec& exec,
              const AugmentPlan& plan,

@@ -9,12 +9,12 @@
 #include <numeric>
 #include <vector>
 
-/// Position by position, one step after the other.
+/// Computes each output position by applying the steps one after the other.
 namespace learn::reference {
 
-inline constexpr std::int32_t kBlack = -1;  // a place that no source pixel fills
+inline constexpr std::int32_t kBlack = -1;  // a position that no source pixel fills
 
-/// Where each output row (or column) comes from.
+/// The source position of each output row (or column).
 class AugmentMap {
  public:
   explicit AugmentMap(std::int32_t extent) : from_(static_cast<std::size_t>(extent)) {
@@ -47,7 +47,7 @@ class AugmentMap {
   std::vector<std::int32_t> from_;
 };
 
-/// The image of draw `sample` to `out` (out_height, out_width, channels).
+/// Writes the image of draw `sample` to `out` (out_height, out_width, channels).
 template <class T>
 void augment_image(const AugmentPlan& plan,
                    const std::uint8_t* image,
@@ -147,7 +147,7 @@ void augment(Exec,
 
 namespace learn::cpu {
 
-/// Equals the reference. data/loading/loader.h makes batches for the CPU, in separate threads.
+/// Calls the reference. Batches for the CPU are made by the threads of data/loading/loader.h.
 template <class T>
 void augment(const Exec&,
              const AugmentPlan& plan,

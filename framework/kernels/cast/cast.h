@@ -4,8 +4,8 @@
 
 namespace learn::kernels {
 
-/// y (+)= x converted to y's dtype, rounding to nearest even; floating dtypes, one shape.
-/// f32 to f32 is a copy. Throws ShapeError, DTypeError, DeviceError.
+/// Computes y (+)= x converted to y's dtype, rounding to nearest even. Both have floating dtypes
+/// and the same shape. f32 to f32 is a copy. Throws ShapeError, DTypeError, DeviceError.
 void cast(Context& ctx, const Tensor& x, Tensor& y, GradMode mode = GradMode::overwrite);
 
 }  // namespace learn::kernels

@@ -1,4 +1,4 @@
-// Conversions between f32, f16 and bf16, rounded to nearest even, and fills: reads and writes each
+// Conversions between f32, f16 and bf16, rounded to nearest even, and fills. Reads and writes each
 // element once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/cast/cast_kernels.h"
@@ -11,7 +11,7 @@ struct Same {
   __device__ float operator()(std::int64_t, float x) const { return x; }
 };
 
-/// Works on bits, not on f32 values as `map` does: i64 values do not fit f32.
+/// Fills with bits, not with f32 values as `map` does, because f32 cannot represent every i64.
 template <class Bits>
 __global__ void fill_kernel(std::int64_t n, std::int64_t packs, Bits value, Bits* x) {
   constexpr int kCount = device::kPack<Bits>;

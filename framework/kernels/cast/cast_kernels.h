@@ -8,7 +8,7 @@
 
 namespace learn::cpu {
 
-/// Every element becomes `value`.
+/// Sets every element to `value`.
 template <class Bits>
 void fill(ThreadPool& threads, Bits* x, Bits value, std::int64_t n) {
   constexpr std::int64_t kGrain = 65536;
@@ -21,10 +21,10 @@ void fill(ThreadPool& threads, Bits* x, Bits value, std::int64_t n) {
 
 namespace learn::cuda {
 
-/// y (+)= x. Always adds where From is To: the rest is a copy.
+/// Computes y (+)= x. If From is To, it always adds, because overwriting is a plain copy.
 template <class From, class To>
 void cast(Stream stream, const From* x, To* y, GradMode mode, std::int64_t n);
-/// Every element becomes `value`, whose bits are those of one element of 1, 2, 4 or 8 bytes.
+/// Sets every element to `value`, the bits of one element of 1, 2, 4 or 8 bytes.
 template <class Bits>
 void fill(Stream stream, Bits* x, Bits value, std::int64_t n);
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Plain loops in double, rounded once at the end.
+/// Plain loops in double, with one rounding at the end.
 namespace learn::reference {
 
 template <class From, class To>

@@ -3,7 +3,7 @@
 
 namespace learn::kernels {
 
-/// Every element of `x` becomes `value`, rounded to its dtype. Any dtype.
+/// Sets every element of `x` to `value`, rounded to its dtype. Any dtype.
 void fill(Context& ctx, Tensor& x, double value);
 
 }  // namespace learn::kernels

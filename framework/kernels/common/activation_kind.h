@@ -13,22 +13,24 @@ struct ActivationKind {
 
   [[nodiscard]] static constexpr ActivationKind identity() { return {Name::identity, 0}; }
   [[nodiscard]] static constexpr ActivationKind relu() { return {Name::relu, 0}; }
-  /// PyTorch's default slope is 0.01; Darknet uses 0.1.
+  /// Returns leaky relu. PyTorch's default slope is 0.01; Darknet uses 0.1.
   [[nodiscard]] static constexpr ActivationKind leaky_relu(float slope = 0.01F) {
     return {Name::leaky_relu, slope};
   }
-  /// The exact form, x * Phi(x) with the normal distribution's Phi (PyTorch's approximate='none').
+  /// Returns the exact form, x * Phi(x) with the normal distribution's Phi (PyTorch's
+  /// approximate='none').
   [[nodiscard]] static constexpr ActivationKind gelu() { return {Name::gelu, 0}; }
-  /// x * sigmoid(x).
+  /// Returns x * sigmoid(x).
   [[nodiscard]] static constexpr ActivationKind silu() { return {Name::silu, 0}; }
 };
 
-/// An activation with the name that users see.
+/// An activation and its user-visible name.
 struct NamedActivation {
   ActivationKind kind;
   const char* name;
 };
-/// All of them, in the order of ActivationKind::Name; what must hold for each is tested with these.
+/// All activations, in the order of ActivationKind::Name. Tests of properties that every activation
+/// must have iterate over this list.
 inline constexpr std::array kActivations{
     NamedActivation{ActivationKind::identity(), "identity"},
     NamedActivation{ActivationKind::relu(), "relu"},

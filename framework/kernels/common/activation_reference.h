@@ -23,8 +23,8 @@ namespace learn::reference {
   return x;
 }
 
-/// d act / d x; at the kink of relu and leaky relu the negative side's slope, and at NaN relu's is
-/// 1 and leaky relu's the negative side's, as PyTorch.
+/// Returns d act / d x. At the kink of relu and leaky relu it is the slope of the negative side. At
+/// NaN it is 1 for relu and the slope of the negative side for leaky relu, as in PyTorch.
 [[nodiscard]] inline double activation_slope(const ActivationKind& kind, double x) {
   switch (kind.name) {
     case ActivationKind::Name::identity:

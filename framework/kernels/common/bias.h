@@ -4,7 +4,7 @@
 
 namespace learn::kernels {
 
-/// db (K) (+)= dy (...,K) summed over all other dimensions.
+/// Computes db (K) (+)= dy (...,K) summed over all other dimensions.
 void bias_backward(Context& ctx, const Tensor& dy, Tensor& db, GradMode mode);
 
 }  // namespace learn::kernels

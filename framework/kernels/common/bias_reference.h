@@ -8,14 +8,14 @@
 
 namespace learn::reference {
 
-/// to (+)= sums.
+/// Computes to (+)= sums.
 template <class T>
 void round_sums(const std::vector<double>& sums, T* to, GradMode mode) {
   for (std::size_t i = 0; i < sums.size(); ++i)
     to[i] = from_double<T>(sums[i] + (mode == GradMode::accumulate ? as_double(to[i]) : 0));
 }
 
-/// dy (rows,k) summed over rows.
+/// Sums dy (rows,k) over rows.
 template <class T>
 void bias_backward(Exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode) {
   std::vector<double> sums(static_cast<std::size_t>(k));

@@ -3,8 +3,8 @@
 
 namespace learn {
 
-/// How a backward kernel writes to its destination: the first writer overwrites, later ones add.
-/// Gradient buffers are therefore never cleared, and no temporary is needed for the addition.
+/// How a backward kernel writes its destination. The first writer overwrites and later ones add, so
+/// gradient buffers are never cleared and no temporary is needed for an addition.
 enum class GradMode : std::uint8_t { overwrite, accumulate };
 
 }  // namespace learn

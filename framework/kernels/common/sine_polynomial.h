@@ -3,8 +3,8 @@
 
 namespace learn {
 
-/// The sine of `quarters` * pi / 2 + `rest`, |rest| <= pi/4, on any device: the polynomials of
-/// Cephes' sinf.
+/// Returns the sine of `quarters` * pi / 2 + `rest`, |rest| <= pi/4, on any device, with the
+/// polynomials of Cephes' sinf.
 [[nodiscard]] constexpr float sine_polynomial(float rest, std::uint32_t quarters) {
   const float square = rest * rest;
   const float s = (-1.9515295891e-4F * square + 8.3321608736e-3F) * square - 1.6666654611e-1F;

@@ -37,11 +37,11 @@ void check_bias(
   check_shape(op, "bias", bias, {g.k});
 }
 
-/// An executor whose memory the host reads.
+/// An executor whose memory the host can read.
 template <class Exec>
 concept HostExec = !std::same_as<Exec, cuda::Exec>;
 
-/// narrow (rows,columns) = the first columns of x (rows,width).
+/// Copies the first columns of x (rows,width) to narrow (rows,columns).
 template <HostExec Exec, class T>
 void unpad_channels(const Exec&,
                     const T* x,
@@ -54,8 +54,8 @@ void unpad_channels(const Exec&,
     std::copy_n(x + row * width, columns, narrow + row * columns);
 }
 
-/// x as the implementation of its device takes it: without its padding, except halves on CUDA,
-/// which cuDNN needs padded.
+/// Returns x in the form that the implementation of its device takes: without its padding, except
+/// for halves on CUDA, which cuDNN needs padded.
 Tensor as_device_takes(Context& ctx, const ConvGeometry& g, const Tensor& x) {
   const std::int64_t width = x.shape()[3];
   const bool on_cuda = ctx.device().is_cuda();

@@ -11,8 +11,7 @@ struct ConvGeometry {
   std::int64_t k = 0, r = 1, s = 1;
   std::int64_t p = 1, q = 1;
   Conv2dOptions options;
-  /// Elements of a pixel of x in memory if it has trailing zeros after its c channels; 0: it has
-  /// none.
+  /// Elements per pixel of x in memory if its c channels are followed by zeros; 0 if they are not.
   std::int64_t x_width = 0;
 
   [[nodiscard]] constexpr std::int64_t group_c() const { return c / options.groups; }
@@ -23,7 +22,8 @@ struct ConvGeometry {
   friend constexpr bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
 };
 
-/// Extent of a convolution's result along one side: floor((in + pads - window) / stride) + 1.
+/// Returns the extent of a convolution's result along one side: floor((in + pads - window) /
+/// stride) + 1.
 [[nodiscard]] constexpr std::int64_t conv_extent(std::int64_t in,
                                                  std::int64_t pads,
                                                  std::int64_t window,

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-/// The definition as plain loops, summed in double and rounded once at the end.
+/// The definition as plain loops, summed in double with one rounding at the end.
 namespace learn::reference {
 
 /// Calls `body(y index, x index, weight index)` for every product of the convolution.
@@ -32,7 +32,7 @@ void for_each_product(const ConvGeometry& g, Body&& body) {
             }
 }
 
-/// `bias` may be null.
+/// Computes y = x * w [+ bias]; `bias` may be null.
 template <class T>
 void conv2d_forward(Exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
   std::vector<double> sums(static_cast<std::size_t>(g.y_elements()));

@@ -1,5 +1,5 @@
-// Copies columns into and out of a wider matrix (concatenation): reads and writes each element
-// once, 16 bytes a thread where aligned.
+// Copies columns into and out of a wider matrix (concatenation). Reads and writes each element
+// once, 16 bytes per thread where aligned.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"

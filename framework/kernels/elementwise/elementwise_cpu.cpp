@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kGrain = 16384;       // about 10 microseconds of memory traffic
 constexpr std::int64_t kRandomGrain = 2048;  // ten rounds of Philox for each element
 
-/// y[i] (+)= value(i) for f32 values.
+/// Computes y[i] (+)= value(i) for f32 values.
 template <class T, class Value>
 void write_each(
     ThreadPool& threads, T* y, GradMode mode, std::int64_t n, std::int64_t grain, Value value) {
@@ -27,7 +27,7 @@ void write_each(
   });
 }
 
-/// Rows of one chunk, so that a chunk holds about `kGrain` elements.
+/// Returns the rows of one chunk, so that a chunk has about `kGrain` elements.
 std::int64_t row_grain(std::int64_t columns) {
   return std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, columns));
 }

@@ -1,6 +1,6 @@
-// Sums, products, multiples and dropout, element by element: reads the operands once, 16 bytes a
-// thread. Which elements dropout drops is a function of seed, batch and index, so nothing is kept
-// for the backward pass.
+// Sums, products, multiples and dropout, element by element. Reads the operands once, 16 bytes per
+// thread. The elements that dropout drops are a function of seed, batch and index, so nothing is
+// kept for the backward pass.
 #include "framework/core/dtype.h"
 #include "framework/core/random.h"
 #include "framework/kernels/common/cuda/map.cuh"

@@ -10,7 +10,7 @@ namespace learn::kernels {
 struct DropoutDraw {
   std::uint64_t seed;
   double p;
-  const std::int64_t* batch;    ///< one number, where the executor's memory is
+  const std::int64_t* batch;    ///< one number, in the executor's memory
   std::uint64_t first_element;  ///< of the counter
 };
 

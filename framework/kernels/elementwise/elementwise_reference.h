@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-/// Plain loops in double, whatever the storage type, rounded once at the end.
+/// Plain loops in double for every storage type, with one rounding at the end.
 namespace learn::reference {
 
-/// `target` becomes `value`, or the sum of both.
+/// Sets `target` to `value`, or adds `value` to it.
 template <class T>
 void put(T& target, double value, GradMode mode) {
   target = from_double<T>(mode == GradMode::accumulate ? as_double(target) + value : value);

@@ -6,7 +6,7 @@
 
 namespace learn::kernels {
 
-/// The target of softmax cross-entropy: logits (samples, classes); one of `labels` (samples) and
+/// The target of softmax cross-entropy for logits (samples, classes). One of `labels` (samples) and
 /// `weights` (samples, classes) is not null.
 template <class Wide>
 struct CrossEntropyTarget {
@@ -19,8 +19,8 @@ struct CrossEntropyTarget {
 }  // namespace learn::kernels
 
 /// Summed in f64 on the CPU, in f32 by CUDA.
-LEARN_CPU_AND_CUDA(  /// `gradient` (samples, classes) may be null. CUDA notes a class out of range
-                     /// as a fault and makes the loss and its row of the gradient NaN.
+LEARN_CPU_AND_CUDA(  /// `gradient` (samples, classes) may be null. CUDA records a class out of
+                     /// range as a fault and sets the loss and its row of the gradient to NaN.
     template <class T> void softmax_cross_entropy(const Exec& exec,
                                                   const T* logits,
                                                   const kernels::CrossEntropyTarget<float>& target,

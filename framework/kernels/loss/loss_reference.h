@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Log-probabilities by their definition, targets written out as a matrix, in double.
+/// Log-probabilities computed from their definition in double, with targets expanded to a matrix.
 namespace learn::reference {
 
 using kernels::CrossEntropyTarget;
@@ -34,7 +34,7 @@ void softmax(
   }
 }
 
-/// The weight of class `c` for sample `n` after smoothing, as PyTorch's label_smoothing.
+/// Returns the weight of class `c` for sample `n` after smoothing, as PyTorch's label_smoothing.
 template <class Wide>
 [[nodiscard]] double smoothed_weight(const CrossEntropyTarget<Wide>& target,
                                      std::int64_t n,
@@ -57,7 +57,7 @@ void softmax_cross_entropy(
     for (std::int64_t c = 0; c < target.classes; ++c) {
       const double weight = smoothed_weight(target, n, c);
       weights += weight;
-      // A class of weight 0 costs nothing, even if its probability is 0.
+      // A class of weight 0 costs nothing, even if its log-probability is -infinity.
       if (weight != 0) total -= weight * logs[static_cast<std::size_t>(c)];
     }
     if (gradient == nullptr) continue;

@@ -4,11 +4,12 @@
 
 namespace learn::kernels {
 
-/// `loss`, one element of f32 (f64 for f64), = mean of (pred - target)^2. `target` has pred's shape
-/// and its dtype or f32. Throws ShapeError (also if there is no element), DTypeError, DeviceError.
+/// Computes `loss`, one element of f32 (f64 for f64), = mean of (pred - target)^2. `target` has
+/// pred's shape and either its dtype or f32. Throws ShapeError (also without elements), DTypeError,
+/// DeviceError.
 void mse_forward(Context& ctx, const Tensor& pred, const Tensor& target, Tensor& loss);
 
-/// dpred (+)= dloss * 2 * (pred - target) / elements.
+/// Computes dpred (+)= dloss * 2 * (pred - target) / elements.
 void mse_backward(Context& ctx,
                   const Tensor& pred,
                   const Tensor& target,

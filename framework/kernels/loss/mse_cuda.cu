@@ -1,6 +1,6 @@
-// Mean of squared differences: loss = sum (pred - target)^2 / n, d pred = dloss * 2 (pred - target)
-// / n. Forward in two stages (partial sums, then one block), backward in one; each reads both
-// operands once.
+// Mean of squared differences: loss = sum (pred - target)^2 / n,
+// d pred = dloss * 2 (pred - target) / n. The forward pass has two stages (partial sums, then one
+// block), the backward pass one. Each pass reads both operands once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"

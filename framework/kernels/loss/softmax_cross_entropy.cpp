@@ -24,7 +24,7 @@ void check_labels(const Tensor& logits, const Tensor& target) {
         kOp,
         target.shape(),
         logits.shape());
-  if (target.device().is_cuda()) return;  // the kernel looks: the host must not wait here
+  if (target.device().is_cuda()) return;  // the kernel checks: the host must not wait here
   const std::int64_t classes = logits.shape()[1];
   const std::span<const std::int64_t> labels = target.span<std::int64_t>();
   for (std::size_t n = 0; n < labels.size(); ++n)

@@ -4,15 +4,15 @@
 
 namespace learn::kernels {
 
-/// Loss and gradient in one pass over logits (N,classes) of any floating dtype, N >= 1, computed in
-/// f32 (f64 for f64): the wide type. `target` is (N) i64 classes, or (N,classes) weights of the
+/// Computes loss and gradient in one pass over logits (N,classes) of any floating dtype, N >= 1, in
+/// the wide type: f32 (f64 for f64). `target` is (N) i64 classes, or (N,classes) weights of the
 /// wide type, which need not add up to 1. With smoothing e in [0,1] the target becomes (1 - e) *
-/// target + e / classes, as PyTorch. `loss`, one element of the wide type, is the mean over the
-/// samples; `gradient` (N,classes) of the wide type is d loss / d logits, not computed if
-/// undefined. It is wide because d loss / d logits is about 1 / N: halves would lose it before the
-/// loss scale reaches it. Throws ShapeError, DTypeError, DeviceError, UsageError for a bad
-/// smoothing, and DataError for a class out of range: on a CUDA device at the next synchronisation,
-/// the loss being NaN until then.
+/// target + e / classes, as in PyTorch. `loss`, one element of the wide type, is the mean over the
+/// samples. `gradient` (N,classes) of the wide type is d loss / d logits and is not computed if
+/// undefined. It is wide because d loss / d logits is about 1 / N, and halves would lose it before
+/// the loss scale is applied. Throws ShapeError, DTypeError, DeviceError, UsageError for an invalid
+/// smoothing, and DataError for a class out of range. On a CUDA device the DataError is thrown at
+/// the next synchronisation, and the loss is NaN until then.
 void softmax_cross_entropy(Context& ctx,
                            const Tensor& logits,
                            const Tensor& target,
@@ -20,13 +20,13 @@ void softmax_cross_entropy(Context& ctx,
                            Tensor& loss,
                            Tensor& gradient);
 
-/// dx (+)= gradient * dloss: all that is left to do after the forward pass. `dloss` has one element
-/// of the wide type.
+/// Computes dx (+)= gradient * dloss, which completes the backward pass. `dloss` has one element of
+/// the wide type.
 void softmax_cross_entropy_backward(
     Context& ctx, const Tensor& gradient, const Tensor& dloss, Tensor& dx, GradMode mode);
 
-/// Probabilities of logits (N,classes), of the wide type. Throws ShapeError, DTypeError,
-/// DeviceError.
+/// Computes the probabilities of logits (N,classes), in the wide type. Throws ShapeError,
+/// DTypeError, DeviceError.
 void softmax(Context& ctx, const Tensor& logits, Tensor& probabilities);
 
 }  // namespace learn::kernels

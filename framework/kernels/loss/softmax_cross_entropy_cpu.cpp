@@ -17,7 +17,7 @@ using kernels::CrossEntropyTarget;
 
 namespace {
 
-/// Samples a thread takes at least: about 16384 elements.
+/// Returns the minimum number of samples per thread: about 16384 elements.
 [[nodiscard]] std::int64_t grain_for(std::int64_t classes) {
   return std::max<std::int64_t>(1, 16384 / classes);
 }
@@ -28,9 +28,9 @@ namespace {
   return largest;
 }
 
-/// The loss and, if `gradient` is not null, its gradient times `factor`, of one sample:
-/// loss = sum of weight * (log sum e^s - s), gradient = softmax * (sum of weights) - weight, with
-/// s = z - max z.
+/// Returns the loss of one sample and, if `gradient` is not null, computes its gradient times
+/// `factor`: loss = sum of weight * (log sum e^s - s), gradient = softmax * (sum of weights) -
+/// weight, with s = z - max z.
 template <class Weight>
 [[nodiscard]] float sample_loss(
     const float* z, std::int64_t classes, Weight weight, float factor, float* gradient) {
@@ -40,7 +40,7 @@ template <class Weight>
   const float weights = lane_sum(classes, weight);
   const float log_sum = std::log(exponentials);
   const float loss = lane_sum(classes, [=](std::int64_t c) {
-    // A class of weight 0 costs nothing, even if its probability is 0.
+    // A class of weight 0 costs nothing, even if its log-probability is -infinity.
     return weight(c) == 0 ? 0.0F : weight(c) * (log_sum - (z[c] - largest));
   });
   if (gradient != nullptr) {
@@ -51,7 +51,7 @@ template <class Weight>
   return loss;
 }
 
-/// Writes the losses and gradients of samples [first, last), whose logits `z` points to.
+/// Writes the losses and gradients of samples [first, last). `z` points to their logits.
 void losses_of(const float* z,
                const CrossEntropyTarget<float>& target,
                std::int64_t first,
@@ -79,7 +79,7 @@ void losses_of(const float* z,
   });
 }
 
-/// Computes the loss of soft targets.
+/// Writes the probabilities of samples [first, last) from their logits.
 void probabilities_of(const float* z,
                       std::int64_t classes,
                       std::int64_t first,
@@ -98,7 +98,7 @@ void probabilities_of(const float* z,
 }
 
 /// Calls `body(z, first, last)` for blocks of samples, with their logits as f32. Halves are
-/// converted block by block, so that the rest is computed, and compiled, in f32 alone.
+/// converted block by block, so that everything else is computed, and compiled, only in f32.
 template <class T>
 void for_samples(ThreadPool& threads,
                  const T* logits,

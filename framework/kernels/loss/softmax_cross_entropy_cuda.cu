@@ -1,11 +1,10 @@
-// Softmax and its cross-entropy over (samples, classes): a warp per sample, three sweeps over its
-// row, which is in the cache after the first.
+// Softmax and its cross-entropy over (samples, classes). A warp per sample makes three sweeps over
+// its row, which is in the cache after the first.
 //
 //   loss = mean over samples of  sum_c weight_c * (log sum_k e^s_k - s_c),  s = z - max z
 //   gradient = (softmax * sum of weights - weight) / samples
 //
-// 1. cross_entropy_kernel reads the logits, writes a loss per sample and, if requested, the
-// gradient
+// 1. cross_entropy_kernel   reads the logits, writes a loss per sample [and the gradient]
 // 2. reduce_partials        one block: the mean
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/warp.cuh"
@@ -20,9 +19,9 @@ using CrossEntropyTarget = kernels::CrossEntropyTarget<float>;
 
 namespace {
 
-constexpr int kRowThreads = 128;  // a warp per sample, four samples
+constexpr int kRowThreads = 128;  // a warp per sample, four samples per block
 
-/// The largest logit of a sample and the sum of exp(logit - largest); each lane gets both.
+/// The largest logit of a sample and the sum of exp(logit - largest). Each lane gets both.
 struct Exponentials {
   float largest, sum;
 
@@ -39,9 +38,9 @@ struct Exponentials {
   }
 };
 
-/// Weight of class c for one sample, after smoothing.
+/// The weight of class c for one sample, after smoothing.
 struct SampleWeights {
-  const float* given;  ///< null: all on `label`
+  const float* given;  ///< null: the whole weight is on `label`
   std::int64_t label;
   float keep, share;
 
@@ -51,8 +50,8 @@ struct SampleWeights {
   }
 };
 
-/// loss = sum of weight * (log sum e^s - s) and gradient = (softmax * sum of weights - weight) /
-/// samples, with s = z - max z.
+/// Computes loss = sum of weight * (log sum e^s - s) and gradient = (softmax * sum of weights -
+/// weight) / samples, with s = z - max z.
 template <class T>
 __global__ void cross_entropy_kernel(const T* logits,
                                      CrossEntropyTarget target,
@@ -81,7 +80,7 @@ __global__ void cross_entropy_kernel(const T* logits,
   for (std::int64_t c = device::lane_index(); c < classes; c += 32) {
     const float w = weight(c);
     weights += w;
-    // A class of weight 0 costs nothing, even if its probability is 0.
+    // A class of weight 0 costs nothing, even if its log-probability is -infinity.
     if (w != 0) loss += w * (log_sum - (device::load(z[c]) - e.largest));
   }
   loss = device::warp_sum(loss);

@@ -9,7 +9,7 @@
 namespace learn::expr {
 namespace {
 
-/// Far more than a program holds, and far less than recursion over it could not bear.
+/// Far more than a program can hold, and far less than recursion can handle.
 constexpr int kMaxDepth = 512;
 
 Expr make(Op op, std::vector<Expr> operands) {
@@ -39,7 +39,8 @@ Expr arg(int i) {
   return Expr(std::make_shared<Expr::Node>(Expr::Node{.op = Op::argument, .argument = i}));
 }
 
-// Numbers are folded, and what an operation leaves as it is stays: derivatives are full of both.
+// Operators fold numbers and drop operations that change nothing, because derivatives are full of
+// both.
 
 Expr operator-(const Expr& x) {
   if (is_number(x)) return -x->number;

@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-/// Expression that `map` computes for each element (ADR 0031), written in C++ once for every device
-/// and dtype:
+/// The function that `map` computes for each element (ADR 0031), written in C++ once for every
+/// device and dtype:
 ///
 ///     const Expr a = expr::arg(0), b = expr::arg(1);
 ///     const Expr f = a * exp(-b);
 ///
-/// Building it computes nothing. Functions and operators are found by the type of their arguments;
-/// a number is a constant.
+/// Building an expression computes nothing. Functions and operators are found by argument-dependent
+/// lookup. A number converts to a constant.
 namespace learn::expr {
 
 enum class Op : std::uint8_t {
@@ -42,11 +42,11 @@ enum class Op : std::uint8_t {
   select,
 };
 
-/// A value that is made of arguments and numbers: cheap to copy; parts may be shared.
+/// An expression of arguments and numbers. It is cheap to copy, and parts may be shared.
 class Expr {
  public:
   struct Node;
-  // NOLINTNEXTLINE(google-explicit-constructor): 2 * a is what is meant
+  // NOLINTNEXTLINE(google-explicit-constructor): allows 2 * a
   Expr(double number);
   explicit Expr(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
   [[nodiscard]] const Node& operator*() const noexcept { return *node_; }
@@ -58,13 +58,13 @@ class Expr {
 
 struct Expr::Node {
   Op op;
-  int argument = 0;   ///< of Op::argument: which one
+  int argument = 0;   ///< of Op::argument: its index
   double number = 0;  ///< of Op::constant
   std::vector<Expr> operands = {};
-  int depth = 0;  ///< the longest way down
+  int depth = 0;  ///< length of the longest path down
 };
 
-/// The element of operand number `i`, from 0. Throws UsageError for a negative one.
+/// Returns the element of operand number `i`, counted from 0. Throws UsageError for a negative one.
 [[nodiscard]] Expr arg(int i);
 
 [[nodiscard]] Expr operator-(const Expr& x);
@@ -72,44 +72,48 @@ struct Expr::Node {
 [[nodiscard]] Expr operator-(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator*(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator/(const Expr& a, const Expr& b);
-/// 1 where it holds, else 0, also where one of them is NaN. Their derivative is 0.
+/// Return 1 where the comparison holds, otherwise 0, including where an operand is NaN. Their
+/// derivative is 0.
 [[nodiscard]] Expr operator<(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator<=(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator>(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator>=(const Expr& a, const Expr& b);
 [[nodiscard]] Expr operator==(const Expr& a, const Expr& b);
-/// `a` where `condition` is not 0, else `b`. No derivative goes into the condition, and none into
-/// the branch that is not taken, even where that branch or its derivative is infinite or NaN.
+/// Returns `a` where `condition` is not 0, otherwise `b`. The condition gets no derivative, and
+/// neither does the branch that is not taken, even where that branch or its derivative is infinite
+/// or NaN.
 [[nodiscard]] Expr select(const Expr& condition, const Expr& a, const Expr& b);
 
-/// Its derivative at 0 is 0.
+/// Returns |x|. Its derivative at 0 is 0.
 [[nodiscard]] Expr abs(const Expr& x);
-/// -1, 0 or 1. Its derivative is 0.
+/// Returns -1, 0 or 1. Its derivative is 0.
 [[nodiscard]] Expr sign(const Expr& x);
 [[nodiscard]] Expr sqrt(const Expr& x);
-/// C's exp, except that on the CPU a subnormal result (x below -87.34) is 0.
+/// Returns e^x as C's exp does. On the CPU, results that would be subnormal (x below -87.34) are 0.
 [[nodiscard]] Expr exp(const Expr& x);
 [[nodiscard]] Expr log(const Expr& x);
-/// log(1 + x), exact for small x.
+/// Returns log(1 + x), accurate for small x.
 [[nodiscard]] Expr log1p(const Expr& x);
-/// The argument is in radians.
+/// Return the sine and cosine of an angle in radians.
 [[nodiscard]] Expr sin(const Expr& x);
 [[nodiscard]] Expr cos(const Expr& x);
 [[nodiscard]] Expr tanh(const Expr& x);
-/// 1 / (1 + exp(-x)).
+/// Returns 1 / (1 + exp(-x)).
 [[nodiscard]] Expr sigmoid(const Expr& x);
-/// log(1 + exp(x)), which does not overflow.
+/// Returns log(1 + exp(x)) without overflow.
 [[nodiscard]] Expr softplus(const Expr& x);
-/// C's pow. A base of 0 and an exponent of 0 have PyTorch's derivatives.
+/// Returns the power as C's pow does. For a base of 0 and for an exponent of 0, the derivatives are
+/// the same as in PyTorch.
 [[nodiscard]] Expr pow(const Expr& base, const Expr& exponent);
-/// NaN if one of them is. Where they are equal each gets half of the derivative.
+/// Return the smaller (larger) operand, or NaN if an operand is NaN. Where the operands are equal,
+/// each gets half of the derivative.
 [[nodiscard]] Expr minimum(const Expr& a, const Expr& b);
 [[nodiscard]] Expr maximum(const Expr& a, const Expr& b);
-/// `x` within [low, high]; NaN stays. The derivative is 1 between the borders and at NaN (PyTorch:
-/// 0 at NaN), and 0 at the borders.
+/// Returns `x` limited to [low, high]; NaN stays. The derivative is 1 between the borders and at
+/// NaN (PyTorch: 0 at NaN), and 0 at the borders.
 [[nodiscard]] Expr clamp(const Expr& x, const Expr& low, const Expr& high);
 
-/// Returns the derivative of f by each of the arguments `wanted`, times `dy`.
+/// Returns the derivatives of f with respect to the given arguments, each times `dy`.
 [[nodiscard]] std::vector<Expr> gradients(const Expr& f,
                                           const Expr& dy,
                                           std::span<const int> wanted);

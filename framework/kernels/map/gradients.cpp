@@ -9,14 +9,14 @@ namespace {
 
 using Node = Expr::Node;
 
-/// Operands before what is made of them, each node once.
+/// Lists each node once, with operands before the nodes that use them.
 void list_nodes(const Expr& x, std::unordered_set<const Node*>& seen, std::vector<Expr>& order) {
   if (!seen.insert(&*x).second) return;
   for (const Expr& operand : x->operands) list_nodes(operand, seen, order);
   order.push_back(x);
 }
 
-/// A condition of a branch: it is not 0, or it is.
+/// A condition of a branch: `condition` is not 0 if `holds`, otherwise it is 0.
 struct Guard {
   Expr condition;
   bool holds;
@@ -25,9 +25,10 @@ struct Guard {
   }
 };
 
-/// Contribution of a derivative to an operand: `value` where all guards hold, and nothing
-/// elsewhere, whatever `value` is there. It is masked where it ends or is added to another, not
-/// before: 0 of a branch that is not taken, times an infinite derivative on the way, would be NaN.
+/// The share of a derivative that an operand gets: `value` where all guards hold, and 0 elsewhere
+/// for any `value`. It is masked only where it ends or meets another share. If it were masked
+/// earlier, the 0 of a branch that is not taken, times an infinite derivative along the path, would
+/// be NaN.
 struct Flow {
   Expr value;
   std::vector<Guard> guards{};
@@ -42,10 +43,10 @@ Expr masked(const Flow& flow) {
   return value;
 }
 
-/// 1 where its guards hold, else 0.
+/// Returns 1 where the guards hold, otherwise 0.
 Expr is_taken(const Flow& flow) { return masked({1, flow.guards}); }
 
-/// Whether the two are the two branches of one choice.
+/// Returns whether the two are the two branches of one choice.
 bool are_alternatives(const Flow& a, const Flow& b) {
   if (a.guards.empty() || a.guards.size() != b.guards.size()) return false;
   const Guard& last = b.guards.back();
@@ -66,11 +67,11 @@ Flow sum_of(const Flow& a, const Flow& b) {
   return sum;
 }
 
-/// Contribution of `dy` to each operand of `y`, in order; shorter if the others get nothing. Guards
-/// are those of `y` after those of `dy`.
+/// Returns the shares of `dy` that the operands of `y` get, in their order, without trailing
+/// operands that get nothing. The guards are those that `y` adds to the guards of `dy`.
 std::vector<Flow> passed_on(const Expr& y, const Expr& dy) {
   const std::vector<Expr>& in = y->operands;
-  // To the operand that is the result, and half to each where they are equal.
+  // The operand that is the result gets all of it; if both are equal, each gets half.
   const auto to_chosen = [&](const Expr& other_is_chosen) -> Flow {
     return {dy * select(in[0] == in[1], 0.5, 1), {{other_is_chosen, false}}};
   };
@@ -133,7 +134,7 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
   std::unordered_set<const Node*> seen;
   std::vector<Expr> order;
   list_nodes(f, seen, order);
-  // Nodes that contain one of the requested arguments; the derivative of others is not needed.
+  // Nodes that contain one of the given arguments. Other nodes need no derivative.
   std::unordered_set<const Node*> leading;
   for (const Expr& x : order)
     if ((x->op == Op::argument && std::ranges::find(wanted, x->argument) != wanted.end()) ||
@@ -142,7 +143,7 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
       leading.insert(&*x);
 
   std::unordered_map<const Node*, Flow> gradient;
-  std::unordered_map<int, Flow> of_argument;  // an argument may have been written more than once
+  std::unordered_map<int, Flow> of_argument;  // an argument may occur more than once
   gradient.emplace(&*f, Flow{dy});
   const auto add_to = [](auto& sums, const auto& key, const Flow& part) {
     const auto [at, first] = sums.emplace(key, part);
@@ -158,7 +159,7 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
     }
     const Flow got = found->second;
     std::vector<Flow> parts = passed_on(y, got.value);
-    const std::size_t first = y->op == Op::select ? 1 : 0;  // nothing goes into the condition
+    const std::size_t first = y->op == Op::select ? 1 : 0;  // the condition gets no derivative
     for (std::size_t k = first; k < parts.size(); ++k)
       if (leads_to_argument(y->operands[k], leading)) {
         parts[k].guards.insert(parts[k].guards.begin(), got.guards.begin(), got.guards.end());

@@ -26,7 +26,7 @@ Strides dense_strides(const Shape& shape) {
   return strides;
 }
 
-/// Strides of `shape`, repeated to the dimensions of `whole`.
+/// Returns the strides of `shape`, broadcast to the dimensions of `whole`.
 Strides broadcast_strides(const Shape& shape, const Shape& whole) {
   const Strides own = dense_strides(shape);
   Strides strides{};
@@ -37,7 +37,8 @@ Strides broadcast_strides(const Shape& shape, const Shape& whole) {
   return strides;
 }
 
-/// Whether dimensions d and d + 1 of each input can be merged: neither or both are broadcast.
+/// Returns whether dimensions d and d + 1 of each input can be merged, because both are repeated or
+/// both are not.
 bool mergeable(const MapArgs& args, int d) {
   for (int i = 0; i < args.program.inputs; ++i) {
     const std::int64_t* s = args.in[i].strides;
@@ -54,7 +55,7 @@ void remove_dim(MapArgs& args, int d) {
   --args.dims;
 }
 
-/// The fewest dimensions that have the same elements at the same places.
+/// Reduces the dimensions to the fewest that have the same elements at the same positions.
 void merge_dims(MapArgs& args) {
   for (int d = args.dims - 1; d >= 0; --d)
     if (args.sizes[d] == 1 && args.dims > 1) remove_dim(args, d);
@@ -89,7 +90,7 @@ void check_f64(Context& ctx, const char* op, DType dtype, bool is_f64) {
                     dtype == DType::f64 ? name_of(DType::f32) : name_of(dtype));
 }
 
-/// Requires checked results, and inputs with dtype, data and strides.
+/// Runs a program on checked results and on inputs whose dtype, data and strides are set.
 void run(Context& ctx, MapArgs& args, std::span<MapResult> results) {
   const Shape& shape = results[0].tensor.shape();
   args.n = shape.elements();
@@ -195,7 +196,7 @@ void one_hot(Context& ctx, const Tensor& classes, Tensor& y) {
   check_device(ctx, kOp, y);
   MapArgs args{.program = kEqual};
   args.in[0] = {.data = classes.raw(), .dtype = classes.dtype()};
-  args.in[1] = {.dtype = DType::i64};  // the place in the last dimension
+  args.in[1] = {.dtype = DType::i64};  // the index in the last dimension
   std::ranges::copy(broadcast_strides(column, shape), args.in[0].strides);
   std::ranges::copy(broadcast_strides({shape[-1]}, shape), args.in[1].strides);
   run(ctx, args, std::span(&result, 1));

@@ -20,15 +20,16 @@ using kernels::MapInstruction;
 using kernels::MapOutput;
 using kernels::MapProgram;
 
-/// Elements that an instruction computes at once: enough to pay for its dispatch, and few enough
+/// Elements that an instruction computes at once: enough to amortise its dispatch, and few enough
 /// that a program's registers stay in the first-level cache.
 constexpr std::int64_t kBlock = 512;
 constexpr std::int64_t kGrain = 16384;
 
-/// The operands of one block, by number: registers, what was loaded without a copy, numbers.
+/// The operands of one block, by number: registers (computed or loaded without a copy), then
+/// numbers.
 struct Block {
   float* memory;
-  std::int64_t count = 0;  ///< elements of it
+  std::int64_t count = 0;  ///< its number of elements
   const float* operand[MapProgram::kRegisters + MapProgram::kNumbers];
   [[nodiscard]] float* own(int i) const { return memory + i * kBlock; }
 };
@@ -52,16 +53,16 @@ void compute_select(
   });
 }
 
-/// The library's: its rules at the borders are many.
+/// Computes powers with the library's function, which has many rules for special values.
 void compute_pow(std::int64_t n, float* to, const float* base, const float* exponent) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = std::pow(base[i], exponent[i]);
 }
 
-/// Whether `vsin` is for all of them; NaN is for neither.
+/// Returns whether `vsin` and `vcos` accept all of the numbers. NaN counts as too large.
 bool are_small(std::int64_t n, const float* a) {
   std::uint32_t largest = 0;
   simd::run([n, a, &largest] {
-    std::uint32_t most = 0;  // numbers without their sign are ordered as their bits are
+    std::uint32_t most = 0;  // bit patterns without the sign have the same order as magnitudes
     for (std::int64_t i = 0; i < n; ++i)
       most = std::max(most, std::bit_cast<std::uint32_t>(a[i]) & 0x7FFFFFFFU);
     largest = most;
@@ -70,7 +71,7 @@ bool are_small(std::int64_t n, const float* a) {
 }
 
 void compute_sine(Op op, std::int64_t n, float* to, const float* a) {
-  // The library has all digits of pi, one element at a time.
+  // The library uses all digits of pi, but processes one element at a time.
   if (!are_small(n, a)) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = op == Op::sin ? std::sin(a[i]) : std::cos(a[i]);
     return;
@@ -168,7 +169,7 @@ void load_halves(const T* from, std::int64_t count, float* to) {
   });
 }
 
-/// `count` elements from `at` on, `stride` apart.
+/// Loads `count` elements starting at `at`, `stride` apart.
 void load_run(
     const MapInput& in, std::int64_t at, std::int64_t stride, std::int64_t count, float* to) {
   if (in.data == nullptr) {
@@ -187,7 +188,7 @@ void load_run(
   }
 }
 
-/// Elements [begin, begin + count) of an input, row by row of its last dimension.
+/// Loads `count` consecutive elements of an input, row by row of its last dimension.
 void load(
     const MapInput& in, const MapArgs& args, std::int64_t begin, std::int64_t count, float* to) {
   if (in.dense) return load_run(in, begin, 1, count, to);
@@ -223,8 +224,8 @@ void store(const float* from, const MapOutput& out, std::int64_t begin, std::int
     store_as(from, static_cast<float*>(out.data) + begin, out.accumulate, count);
 }
 
-/// Whether instructions may read an input where it lies. One that a result overwrites is copied:
-/// the next result may be that input itself.
+/// Returns whether instructions may read an input in place. An input that a result overwrites must
+/// be copied, because the next result may be that input itself.
 bool readable_in_place(const MapInput& in, const MapArgs& args) {
   if (!in.dense || in.dtype != DType::f32 || in.data == nullptr) return false;
   for (int k = 0; k < args.program.outputs; ++k)
@@ -243,7 +244,7 @@ void map_block(Block& block, const MapArgs& args, std::int64_t begin) {
       made = static_cast<const float*>(args.in[one.a].data) + begin;
     else
       load(args.in[one.a], args, begin, block.count, block.own(one.to));
-    block.operand[one.to] = made;  // after the last use of its value
+    block.operand[one.to] = made;  // set after the last use of the previous value
   }
   for (int k = 0; k < program.outputs; ++k)
     store(block.operand[program.output[static_cast<std::size_t>(k)]],

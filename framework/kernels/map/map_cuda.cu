@@ -1,5 +1,5 @@
-// Interprets a program: registers are in shared memory, a column for each thread, so that an
-// instruction may name any of them. Each thread has a few elements, a block's width apart, which
+// Interprets a program. Registers are in shared memory, a column for each thread, so that an
+// instruction may address any of them. Each thread has a few elements, a block's width apart, which
 // share the cost of reading and dispatching an instruction. Reads each input and writes each output
 // once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
@@ -20,7 +20,7 @@ using kernels::MapOutput;
 using kernels::MapProgram;
 
 constexpr int kThreads = 64;
-constexpr int kEach = 4;  // elements of a thread
+constexpr int kEach = 4;  // elements per thread
 static_assert(sizeof(MapArgs) <= 4096, "all that a kernel's parameters may take");
 
 __device__ float read(DType dtype, const void* data, std::int64_t i) {

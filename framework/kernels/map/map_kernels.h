@@ -9,11 +9,11 @@
 /// Interpreters of programs: one kernel for all operations and all dtypes.
 namespace learn::kernels {
 
-/// Strides are in elements, one for each dimension of `MapArgs::sizes`; 0 repeats.
+/// An input. Strides are in elements, one for each dimension of `MapArgs::sizes`; 0 repeats.
 struct MapInput {
-  const void* data = nullptr;  ///< null: an element's value is its place
+  const void* data = nullptr;  ///< null: an element's value is its index
   DType dtype = DType::f32;
-  bool dense = true;  ///< element i of the results has element i
+  bool dense = true;  ///< element i of the results uses element i
   std::int64_t strides[Shape::kMaxRank] = {};
 };
 
@@ -25,15 +25,15 @@ struct MapOutput {
 
 struct MapArgs {
   MapProgram program;
-  float number[MapProgram::kNumbers] = {};  ///< the program's, as f32
+  float number[MapProgram::kNumbers] = {};  ///< the program's numbers, as f32
   std::int64_t n = 0;                       ///< elements of each output
-  int dims = 0;                             ///< the fewest that serve all inputs
+  int dims = 0;                             ///< the fewest dimensions that serve all inputs
   std::int64_t sizes[Shape::kMaxRank] = {};
   MapInput in[MapProgram::kInputs] = {};
   MapOutput out[MapProgram::kOutputs] = {};
 };
 
-/// Place of the element of an input that is not dense.
+/// Returns the position of the element of an input that is not dense.
 [[nodiscard]] constexpr std::int64_t offset_in(const MapInput& in,
                                                const MapArgs& args,
                                                std::int64_t i) noexcept {

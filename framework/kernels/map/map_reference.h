@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-/// One element after the other, in double whatever the dtype, rounded once.
+/// Processes one element after the other, in double for every dtype, with one rounding.
 namespace learn::reference {
 
 [[nodiscard]] inline double map_load(DType dtype, const void* data, std::int64_t i) {

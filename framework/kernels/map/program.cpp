@@ -18,10 +18,10 @@ namespace {
 
 using expr::Op;
 
-/// A value of the program, before it has a register. Equal ones are one.
+/// A value of the program before it is assigned a register. Equal values are stored once.
 struct Value {
   Op op;
-  std::uint64_t bits = 0;  ///< of a number; the number of an argument
+  std::uint64_t bits = 0;  ///< of a number; or the index of an argument
   std::array<int, 3> in{-1, -1, -1};
   friend bool operator<(const Value& a, const Value& b) {
     return std::tie(a.op, a.bits, a.in) < std::tie(b.op, b.bits, b.in);
@@ -36,7 +36,7 @@ class Values {
     Value value{.op = x->op};
     if (x->op == Op::constant) value.bits = std::bit_cast<std::uint64_t>(x->number);
     if (x->op == Op::argument) value.bits = static_cast<std::uint64_t>(x->argument);
-    // The deeper operand comes first: it needs more registers, and the rest can wait for its
+    // The deepest operand comes first. It needs the most registers, and the others can wait for its
     // result.
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < x->operands.size(); ++i) order.push_back(i);
@@ -57,7 +57,7 @@ class Values {
   std::map<Value, int> known_;
 };
 
-/// The last value that uses each: that of an output is used to the end.
+/// Returns the index of the last value that uses each value. An output is in use to the end.
 std::vector<int> last_uses(const std::vector<Value>& values, const std::vector<int>& outputs) {
   std::vector<int> last(values.size(), -1);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -109,7 +109,7 @@ class Compiler {
     return static_cast<std::uint8_t>(MapProgram::kRegisters + program_.numbers++);
   }
 
-  /// The first register that is free, or one more.
+  /// Returns the first free register, adding one if necessary.
   std::uint8_t free_register() {
     const auto found = std::ranges::find(used_, false);
     const auto at = static_cast<std::uint8_t>(found - used_.begin());

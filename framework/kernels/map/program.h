@@ -8,14 +8,15 @@
 namespace learn::kernels {
 
 /// One operation of a program. Operands below `MapProgram::kRegisters` are registers, the others
-/// constants. For `Op::argument`, `a` is the number of the input.
+/// numbers. For `Op::argument`, `a` is the index of the input.
 struct MapInstruction {
   expr::Op op;
   std::uint8_t to, a, b, c;
 };
 
-/// Expressions as a list of instructions, which every device interprets. Shared subexpressions are
-/// computed once, and everything before anything is written, so outputs may be inputs.
+/// Expressions compiled to a list of instructions, which every device interprets. Common
+/// subexpressions are computed once. Everything is computed before anything is written, so outputs
+/// may be inputs.
 struct MapProgram {
   static constexpr int kInstructions = 160;
   static constexpr int kRegisters = 24;
@@ -26,14 +27,14 @@ struct MapProgram {
   int instructions = 0, registers = 0, numbers = 0, inputs = 0, outputs = 0;
   std::array<MapInstruction, kInstructions> code{};
   std::array<double, kNumbers> number{};
-  std::array<std::uint8_t, kOutputs> output{};  ///< the operand that each is
+  std::array<std::uint8_t, kOutputs> output{};  ///< the operand of each output
 
-  /// Whether input `i` is looked at.
+  /// Returns whether the program reads input `i`.
   [[nodiscard]] bool reads(int i) const noexcept;
 };
 
-/// The program of one or more expressions, whose arguments are the inputs. Throws UsageError for
-/// what exceeds one of the numbers above, and says which.
+/// Compiles one or more expressions, whose arguments are the inputs. Throws a UsageError that names
+/// the limit if one of the numbers above is exceeded.
 [[nodiscard]] MapProgram compile(std::span<const Expr> outputs);
 [[nodiscard]] MapProgram compile(const Expr& output);
 

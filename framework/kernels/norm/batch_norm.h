@@ -5,19 +5,20 @@
 
 namespace learn::kernels {
 
-/// x (N,H,W,C) or (N,C) and `residual` (the shape of x, or undefined: none) share a floating dtype;
-/// `weight` and `bias` (C) are f32 (f64 for f64 x).
+/// The inputs. x (N,H,W,C) or (N,C) and `residual` (the shape of x, or undefined for none) share a
+/// floating dtype; `weight` and `bias` (C) are f32 (f64 for f64 x).
 struct BatchNormOperands {
   Tensor x, weight, bias, residual;
 };
 
-/// Statistics of a forward pass, for its backward pass: both (C), f32 (f64 for f64 x); rstd = 1 /
-/// sqrt(biased variance + eps).
+/// The statistics with which a forward pass normalised, needed by its backward pass. Both are (C),
+/// f32 (f64 for f64 x); rstd = 1 / sqrt(biased variance + eps).
 struct BatchNormStatistics {
   Tensor mean, rstd;
 };
 
-/// Where one gradient of the backward pass goes; an undefined tensor is not computed.
+/// The destination of one gradient of the backward pass. A gradient whose tensor is undefined is
+/// not computed.
 struct BatchNormGradient {
   Tensor tensor;
   GradMode mode = GradMode::overwrite;
@@ -26,11 +27,11 @@ struct BatchNormGradients {
   BatchNormGradient x, weight, bias, residual;
 };
 
-/// y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual] with the batch's
-/// statistics, which are stored in `statistics`; the running ones (C) are updated by running = (1 -
-/// momentum) * running + momentum * batch, with the unbiased variance, as PyTorch. y must be
-/// separate memory. Throws ShapeError, DTypeError, DeviceError, and Error if there is one value per
-/// channel or none.
+/// Computes y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual] with the
+/// statistics of the batch, and stores them in `statistics`. Updates the running statistics (C) by
+/// running = (1 - momentum) * running + momentum * batch, with the unbiased variance, as PyTorch
+/// does. y must not share memory with an input. Throws ShapeError, DTypeError, DeviceError, and
+/// Error if there are fewer than two values per channel.
 void batch_norm_train(Context& ctx,
                       const BatchNormOperands& in,
                       Tensor& running_mean,
@@ -39,7 +40,8 @@ void batch_norm_train(Context& ctx,
                       Tensor& y,
                       BatchNormStatistics& statistics);
 
-/// Normalizes with the running statistics, and copies them into `statistics`.
+/// Computes y as `batch_norm_train` does, but with the running statistics, which it copies into
+/// `statistics`.
 void batch_norm_eval(Context& ctx,
                      const BatchNormOperands& in,
                      const Tensor& running_mean,
@@ -48,8 +50,9 @@ void batch_norm_eval(Context& ctx,
                      Tensor& y,
                      BatchNormStatistics& statistics);
 
-/// Transformation by `batch_norm_eval` of each value of a channel, before activation and residual:
-/// bn(x) = x * scale + shift, all (C) in f32 on the CPU, to the bit. Throws ShapeError, DTypeError.
+/// Computes the scale and shift that `batch_norm_eval` applies to each value of a channel before
+/// activation and residual: bn(x) = x * scale + shift. All tensors are (C) in f32 on the CPU, and
+/// the result is identical bit for bit. Throws ShapeError, DTypeError.
 void batch_norm_affine(Context& ctx,
                        const Tensor& weight,
                        const Tensor& bias,
@@ -59,12 +62,11 @@ void batch_norm_affine(Context& ctx,
                        Tensor& scale,
                        Tensor& shift);
 
-/// Which of the two forward passes a backward pass belongs to: only in training do the statistics
-/// depend on x.
+/// The forward pass to which a backward pass belongs. The statistics depend on x only in training.
 enum class BatchNormPass : std::uint8_t { train, eval };
 
-/// The gradients of a forward pass, from what it was given and left in `statistics`. `out.x` and
-/// `out.residual` may be the same memory (x is its own residual).
+/// Computes the gradients of a forward pass from its operands and its `statistics`. `out.x` and
+/// `out.residual` may be the same memory (if x is its own residual).
 void batch_norm_backward(Context& ctx,
                          BatchNormPass pass,
                          const BatchNormOperands& in,

@@ -9,8 +9,8 @@ using kernels::BatchNormApplyArgs;
 
 namespace {
 
-/// y = combine(bn(x), residual) for rows of `lanes` elements; `residual` may be x for a `combine`
-/// that ignores it.
+/// Computes y = combine(bn(x), residual) for rows of `lanes` elements. If `combine` ignores the
+/// residual, `residual` may be x.
 template <class T, class Combine>
 void apply_rows(const T* x,
                 const T* residual,

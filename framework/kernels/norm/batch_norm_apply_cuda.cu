@@ -1,6 +1,6 @@
-// y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual], one launch: reads x [and
-// the residual], writes y. A thread keeps its channels' coefficients in registers and goes down the
-// rows.
+// y = act((x - mean) * rstd * weight + bias [+ residual]) [+ residual] in one launch. Reads x [and
+// the residual], writes y. A thread keeps its channels' coefficients in registers and walks down
+// the rows.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"

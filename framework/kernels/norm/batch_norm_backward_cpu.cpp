@@ -12,20 +12,20 @@ using kernels::BatchNormBackwardArgs;
 
 namespace {
 
-/// Rows added up in f32 before their sum joins the chunk's: keeps rounding errors from growing.
+/// Rows added up in f32 before their sum is added to the chunk's, which limits rounding errors.
 constexpr std::int64_t kBlock = 32;
-/// Rows added up in registers before the sums in memory are touched.
+/// Rows added up in registers before the sums in memory are accessed.
 constexpr std::int64_t kUnrolled = 4;
-/// Rows of dx that are written before those of dresidual.
+/// Rows of dx that are written before the same rows of dresidual.
 constexpr std::int64_t kWritten = 8;
 
-/// Per lane, in the workspace.
+/// Values per lane, in the workspace.
 struct Lanes {
   float *scale, *shift;      ///< bn(x) = x * scale + shift
-  float* mean;               ///< x - mean is summed: a large mean must not drown the sum
+  float* mean;               ///< x - mean is summed because a large mean would swamp the sum
   float *constant, *factor;  ///< dx = scale * g + factor * x + constant
   float* joined;             ///< sums of g, then of g * (x - mean), over all rows
-  float* sums;               ///< of a chunk: g, g * (x - mean), and the same of a block
+  float* sums;               ///< of a chunk: g, g * (x - mean), and both again for a block
   Lanes(float* workspace, std::int64_t width)
       : scale(workspace),
         shift(workspace + width),
@@ -50,7 +50,7 @@ struct InnerGradient {
   }
 };
 
-/// Returns gradients that were computed before.
+/// The gradient of bn(x) as a function of the element, computed in advance.
 template <class T>
 struct StagedGradient {
   const T *x, *dy;
@@ -60,8 +60,8 @@ struct StagedGradient {
   [[nodiscard]] float operator()(std::int64_t i, std::int64_t) const { return values[i]; }
 };
 
-/// Gives a loop the gradients of a piecewise linear activation, or of none: all rows at once, each
-/// element computed where it is used.
+/// Passes the gradients of a piecewise linear activation, or without one, to a loop: all rows at
+/// once, with each element computed where it is used.
 template <bool with_residual, class T, class Slope>
 struct DirectRows {
   static constexpr bool kWithResidual = with_residual;
@@ -70,7 +70,8 @@ struct DirectRows {
   Slope slope;
 
   /// Calls `body(gradient, first element, first lane, rows, lanes)`. The gradient and its x, dy and
-  /// scale count from there; through other copies of these pointers everything is loaded twice.
+  /// scale are relative to that element and lane. If the body used other copies of these pointers,
+  /// everything would be loaded twice.
   template <class Body>
   void operator()(std::int64_t first, std::int64_t rows, std::int64_t lanes, Body body) const {
     const InnerGradient<with_residual, T, Slope> gradient{
@@ -84,7 +85,8 @@ struct DirectRows {
   }
 };
 
-/// Gradients of a smooth activation, computed beforehand row by row, strip by strip.
+/// Passes the gradients of a smooth activation to a loop: row by row and strip by strip, computed
+/// in advance.
 template <bool with_residual, class T>
 struct StagedRows {
   static constexpr bool kWithResidual = with_residual;
@@ -109,7 +111,7 @@ struct StagedRows {
   }
 };
 
-/// sum[j] += g and sum_x[j] += g * (x - mean) over `rows` rows of `lanes` elements.
+/// Adds g to sum[j] and g * (x - mean) to sum_x[j] over `rows` rows of `lanes` elements.
 template <class Gradient>
 void add_rows(Gradient g,
               const float* mean,
@@ -139,7 +141,7 @@ void add_rows(Gradient g,
   }
 }
 
-/// out (+)= value(element, lane), for rows [begin, end) of `lanes` elements.
+/// Computes out (+)= value(element, lane) for a range of rows of `lanes` elements.
 template <class T, class Value>
 void write_rows(
     GradMode mode, std::int64_t begin, std::int64_t end, std::int64_t lanes, T* out, Value value) {
@@ -156,7 +158,7 @@ void write_rows(
   }
 }
 
-/// Sums of g and g * (x - mean) for each chunk, and for the tail as one more.
+/// Computes the sums of g and g * (x - mean) for each chunk, with the tail as one more chunk.
 template <class Rows>
 void reduce(ThreadPool& threads,
             const Rows& gradients,
@@ -192,7 +194,7 @@ void reduce(ThreadPool& threads,
   if (folding.tail > 0) add(folding.rows * width, 1, folding.tail, tail, tail + width);
 }
 
-/// Adds up the chunks' sums and the tail's, for lanes [begin, end) of both kinds.
+/// Adds up the sums of the chunks and the tail for a range of lanes of both kinds.
 void join_chunks(const ChannelFolding& folding,
                  const Lanes& lane,
                  std::int64_t begin,
@@ -209,7 +211,7 @@ void join_chunks(const ChannelFolding& folding,
   }
 }
 
-/// Writes the gradients of one channel's parameters and dx's coefficients.
+/// Writes the parameter gradients of one channel and the coefficients of its dx.
 template <class T>
 void finish_channel(const BatchNormBackwardArgs<T>& args,
                     const ChannelFolding& folding,
@@ -238,7 +240,7 @@ void finish_channel(const BatchNormBackwardArgs<T>& args,
                          static_cast<double>(args.mean[c]) * static_cast<double>(lane.factor[c]));
 }
 
-/// Writes dx, then dresidual, block by block: so both find x and dy in the first-level cache, and
+/// Writes dx, then dresidual, block by block. So both find x and dy in the first-level cache, and
 /// they may be the same memory.
 template <class Rows, class T>
 void write_gradients(ThreadPool& threads,
@@ -254,8 +256,8 @@ void write_gradients(ThreadPool& threads,
           const auto dx = [=](std::int64_t i, std::int64_t j) {
             return g.scale[j] * g(i, j) + (factor[j] * as_float(g.x[i]) + constant[j]);
           };
-          // Without batch statistics x reaches y only through bn's scale: 0 * x would be NaN of an
-          // infinite x.
+          // Without batch statistics, y depends on x only through bn's scale. Adding 0 * x would
+          // give NaN for an infinite x.
           const auto scaled = [=](std::int64_t i, std::int64_t j) { return g.scale[j] * g(i, j); };
           const auto dresidual = [=](std::int64_t i, std::int64_t j) {
             if constexpr (Rows::kWithResidual)
@@ -312,7 +314,7 @@ void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args)
       run(StagedRows<false, T>{args, lane});
   } else {
     with_slope(args.activation, [&]<class Slope>(Slope slope) {
-      // The identity's gradient is dy, wherever the residual was added.
+      // The identity's gradient is dy wherever the residual was added.
       if constexpr (!std::is_same_v<Slope, UnitSlope>)
         if (inside) return run(DirectRows<true, T, Slope>{args, lane, slope});
       run(DirectRows<false, T, Slope>{args, lane, slope});

@@ -7,7 +7,7 @@
 //
 // 1. gradient_sums_kernel: sums of g and g * (x - mean) by blocks of rows; reads x, dy, residual
 // 2. finish_gradient_kernel: a warp per channel joins them; dweight, dbias, coefficients of dx
-// 3. write_gradients_kernel: dx and dresidual; reads the same once more
+// 3. write_gradients_kernel: dx and dresidual; reads the same operands again
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
@@ -26,8 +26,8 @@ using device::Columns;
 using device::ColumnThread;
 using device::kColumnThreads;
 
-/// The gradient of bn(x) in one row: g[k] = dy * act'(bn(x) [+ residual]), and x_centered[k] = x -
-/// mean.
+/// Computes the gradient of bn(x) in one row: g[k] = dy * act'(bn(x) [+ residual]), and
+/// x_centered[k] = x - mean.
 template <int count, bool residual_first, class T, class Act>
 __device__ void row_gradient(const BatchNormBackwardArgs<T>& args,
                              const BatchNormChannels<count>& channel,
@@ -48,7 +48,8 @@ __device__ void row_gradient(const BatchNormBackwardArgs<T>& args,
   }
 }
 
-/// partial (2, channels, row blocks): sums of g, then of g * (x - mean), of each block of rows.
+/// Computes partial (2, channels, row blocks): the sums of g, then of g * (x - mean), of each block
+/// of rows.
 template <int count, bool residual_first, class T, class Act>
 __global__ void gradient_sums_kernel(Columns c,
                                      BatchNormBackwardArgs<T> args,
@@ -85,7 +86,7 @@ __global__ void gradient_sums_kernel(Columns c,
 
 constexpr int kJoinThreads = 128;
 
-/// A warp per channel adds up the blocks of rows, writes the parameters' gradients and
+/// Adds up the blocks of rows with a warp per channel. Writes the parameters' gradients and the
 /// coefficients (2, channels) of dx = scale * (g - mean_g - (x - mean) * xhat_factor).
 template <class T>
 __global__ void finish_gradient_kernel(std::int64_t parts,
@@ -116,7 +117,7 @@ __global__ void finish_gradient_kernel(std::int64_t parts,
   coefficients[args.channels + channel] = rstd * sum_g_xhat / rows;
 }
 
-/// dx, then dresidual; `coefficients` are null where the statistics do not depend on x.
+/// Writes dx, then dresidual. `coefficients` is null if the statistics do not depend on x.
 template <int count, bool residual_first, class T, class Act>
 __global__ void write_gradients_kernel(Columns c,
                                        BatchNormBackwardArgs<T> args,
@@ -148,7 +149,7 @@ __global__ void write_gradients_kernel(Columns c,
     if (!residual_first && args.dresidual != nullptr) dy = device::load_pack<count>(args.dy, at);
     if (args.dx != nullptr)
       store_gradient(args.dx, args.dx_mode, [&](int k) {
-        // 0 * x would be NaN of an infinite x.
+        // 0 * x would be NaN for an infinite x.
         return channel.scale[k] * (coefficients == nullptr
                                        ? g[k]
                                        : g[k] - mean_g.v[k] - x_centered[k] * xhat_factor.v[k]);

@@ -6,7 +6,7 @@
 
 namespace learn::cuda {
 
-/// Coefficients of a thread's channels: bn(x) = (x - mean) * scale + bias.
+/// A thread's values for its channels: bn(x) = (x - mean) * scale + bias.
 template <int count>
 struct BatchNormChannels {
   float mean[count], scale[count], bias[count];
@@ -32,7 +32,7 @@ struct BatchNormChannels {
   }
 };
 
-/// Floats of scratch memory that the statistics and the backward pass need.
+/// Returns the floats of scratch memory that the statistics and the backward pass need.
 [[nodiscard]] inline std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
   // Two sums per channel and block of rows; the backward pass keeps two coefficients per channel.
   return 2 * channels * (max_partials(rows, channels) + 1);

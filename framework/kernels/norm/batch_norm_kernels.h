@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-/// Arguments of batch normalization for every implementation. x, y, residual and their gradients
-/// are (rows, channels); all else is (channels). A null pointer means that a tensor is missing or
-/// not requested.
+/// Arguments of every implementation of batch normalisation. x, y, residual and their gradients are
+/// (rows, channels); all others are (channels). A null pointer marks an operand that is absent or a
+/// result that is not requested.
 namespace learn::kernels {
 
 template <class T>
@@ -41,16 +41,16 @@ struct BatchNormBackwardArgs {
   bool batch_statistics;  ///< mean and rstd depend on x
   const T *x, *residual, *dy;
   const Wide *weight, *bias, *mean, *rstd;
-  T *dx, *dresidual;  ///< may be the same memory: dx is written first
+  T *dx, *dresidual;  ///< may be the same memory because dx is written first
   Wide *dweight, *dbias;
   GradMode dx_mode, dresidual_mode, dweight_mode, dbias_mode;
 };
 
 }  // namespace learn::kernels
 
-/// `batch_norm_statistics`: mean and variance of each channel, blocks of rows being joined by Chan,
-/// Golub and LeVeque's formula (1979). `batch_norm_running_statistics`: what evaluation normalises
-/// with.
+/// `batch_norm_statistics` computes mean and variance of each channel and joins blocks of rows by
+/// the formula of Chan, Golub and LeVeque (1979). `batch_norm_running_statistics` computes the
+/// statistics with which evaluation normalises.
 LEARN_CPU_AND_CUDA(
     template <class T>
     void batch_norm_statistics(const Exec& exec, const kernels::BatchNormStatisticsArgs<T>& args);

@@ -6,9 +6,9 @@
 
 namespace learn::cpu {
 
-/// bn(x) = x * scale + shift, per lane. The shift is made in f64 from the rounded scale, so that it
-/// cancels a large mean as exactly as f32 allows. Forward and backward share it: they must agree on
-/// which side of a kink each value lies.
+/// Computes scale and shift per lane: bn(x) = x * scale + shift. The shift is computed in f64 from
+/// the rounded scale, so that it cancels a large mean as exactly as f32 allows. Forward and
+/// backward share it because they must agree on which side of a kink each value is.
 template <class Args>
 void batch_norm_affine(const Args& args,
                        const ChannelFolding& folding,
@@ -24,14 +24,14 @@ void batch_norm_affine(const Args& args,
   folding.repeat(shift);
 }
 
-/// strip += residual. Like the next one, to be called inside of `simd::run`.
+/// Computes strip += residual. Call it, like the next function, inside `simd::run`.
 template <class T>
 void add_residual(const T* residual, float* strip, std::int64_t n) {
   LEARN_VECTORIZE
   for (std::int64_t j = 0; j < n; ++j) strip[j] += as_float(residual[j]);
 }
 
-/// strip = bn(x) [+ residual] for `n` lanes of one row; `residual` may be null.
+/// Computes strip = bn(x) [+ residual] for `n` lanes of one row; `residual` may be null.
 template <class T>
 void normalise_strip(const T* x,
                      const T* residual,
@@ -44,10 +44,10 @@ void normalise_strip(const T* x,
   if (residual != nullptr) add_residual(residual, strip, n);
 }
 
-/// Floats of scratch memory for any of the three passes.
+/// Returns the floats of scratch memory for any of the three passes.
 [[nodiscard]] inline std::int64_t batch_norm_workspace(std::int64_t rows, std::int64_t channels) {
   const ChannelFolding folding(rows, channels);
-  constexpr std::int64_t kPerChunk = 4;  // the statistics need most: see ChunkMoments
+  constexpr std::int64_t kPerChunk = 4;  // the statistics need the most; see ChunkMoments
   constexpr std::int64_t kShared = 8;
   return (kPerChunk * (folding.chunks() + 1) + kShared) * folding.width;
 }

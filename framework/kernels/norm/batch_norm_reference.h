@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-/// Channel by channel, in double, statistics in two passes.
+/// Channel by channel in double, with statistics in two passes.
 namespace learn::reference {
 
 using kernels::BatchNormApplyArgs;
@@ -38,7 +38,7 @@ void batch_norm_statistics(Exec, const BatchNormStatisticsArgs<T>& args) {
   }
 }
 
-/// bn(x) of element `i`, before residual and activation.
+/// Returns bn(x) of element `i`, before residual and activation.
 template <class Args>
 [[nodiscard]] double batch_normalised(const Args& args, std::int64_t i) {
   const std::int64_t c = i % args.channels;
@@ -59,7 +59,7 @@ void batch_norm_apply(Exec, const BatchNormApplyArgs<T>& args) {
   }
 }
 
-/// d loss / d (the activation's input) of element `i`.
+/// Returns d loss / d (the activation's input) of element `i`.
 template <class T>
 [[nodiscard]] double batch_norm_inner_gradient(const BatchNormBackwardArgs<T>& args,
                                                std::int64_t i) {
@@ -89,7 +89,7 @@ void batch_norm_backward(Exec, const BatchNormBackwardArgs<T>& args) {
     }
     for (std::int64_t i = c; i < args.rows * args.channels; i += args.channels) {
       const double g = batch_norm_inner_gradient(args, i);
-      double through_statistics = 0;  // without them, an infinite x changes nothing
+      double through_statistics = 0;  // without batch statistics, an infinite x has no effect
       if (args.batch_statistics) {
         const double xhat = (as_double(args.x[i]) - mean) * rstd;
         through_statistics = sum / count + xhat * (sum_xhat / count);

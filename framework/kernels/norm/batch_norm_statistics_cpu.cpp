@@ -12,11 +12,11 @@ using kernels::BatchNormStatisticsArgs;
 
 namespace {
 
-/// Rows whose mean and squares are found in two passes over the first-level cache.
+/// Rows whose mean and squares are computed in two passes over the first-level cache.
 constexpr std::int64_t kBlock = 32;
 
-/// Mean and sum of squared deviations of each lane. Values are taken relative to the channel's
-/// first one, so that a mean far larger than the deviation costs no digits.
+/// Mean and sum of squared deviations of each lane. Values are relative to the channel's first one,
+/// so that a mean far larger than the deviation costs no digits.
 struct Moments {
   float *mean, *squares;
 };
@@ -51,7 +51,7 @@ void block_moments(
   });
 }
 
-/// Adds the moments of `more` rows to those of `rows`: Chan, Golub and LeVeque 1979.
+/// Adds the moments of `more` rows to the moments of `rows` (Chan, Golub and LeVeque 1979).
 inline void merge(const Moments& into,
                   std::int64_t rows,
                   const Moments& from,
@@ -67,7 +67,7 @@ inline void merge(const Moments& into,
   }
 }
 
-/// One chunk's lanes of the workspace: the result, and a block's moments while it is made.
+/// The lanes of one chunk in the workspace: the result, and the moments of the current block.
 struct ChunkMoments {
   Moments total, block;
   ChunkMoments(float* workspace, std::int64_t width, std::int64_t chunk) {
@@ -77,11 +77,11 @@ struct ChunkMoments {
   }
 };
 
-/// Lanes joined at once.
+/// Number of lanes joined at once.
 constexpr std::int64_t kJoined = 64;
 
-/// Joins the chunks' moments of lanes [begin, end), at most `kJoined`, into `out`. A lane without
-/// values, which a small tensor has, gets zeros.
+/// Joins the chunks' moments of a range of at most `kJoined` lanes into `out`. A lane without
+/// values, which occurs in a small tensor, gets zeros.
 void join_chunks(const ChannelFolding& folding,
                  float* parts,
                  std::int64_t begin,

@@ -5,7 +5,7 @@
 //   squares = squares_a + squares_b + d^2 * n_a * n_b / n  (Chan, Golub and LeVeque, 1979)
 //
 // 1. moments_kernel: mean and squared deviations by blocks of rows; reads x once
-// 2. finish_statistics_kernel: a warp per channel joins them and moves the running statistics
+// 2. finish_statistics_kernel: a warp per channel joins them and updates the running statistics
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
@@ -28,7 +28,8 @@ struct Moments {
   float mean = 0;
   float squares = 0;
 
-  /// Joins those of other rows, which are `share` of all; `spread` is share * the rows before.
+  /// Joins the moments of other rows. `share` is their share of all rows, and `spread` is share *
+  /// the number of previous rows.
   __device__ void merge(const Moments& other, float share, float spread) {
     const float step = other.mean - mean;
     mean += step * share;
@@ -36,12 +37,12 @@ struct Moments {
   }
 };
 
-/// more / (rows + more), 0 if there are no more.
+/// Returns more / (rows + more), or 0 if `more` is 0.
 __device__ float share_of(float more, float rows) { return more > 0 ? more / (rows + more) : 0.0F; }
 
-/// The moments of this thread's channels over its rows, four at a time so that four loads are under
-/// way; returns the number of rows. Values are taken relative to the channel's first one, so that a
-/// mean far larger than the deviation costs no digits.
+/// Computes the moments of this thread's channels over its rows and returns the number of rows.
+/// Takes four rows at a time, so that four loads are in flight. Values are relative to the
+/// channel's first one, so that a mean far larger than the deviation costs no digits.
 template <int count, class T>
 __device__ float thread_moments(const Columns& c,
                                 const ColumnThread& me,
@@ -85,7 +86,7 @@ __device__ float thread_moments(const Columns& c,
   return rows;
 }
 
-/// partial (2, channels, row blocks): means, then squares, of each block of rows.
+/// Computes partial (2, channels, row blocks): the means, then the squares, of each block of rows.
 template <int count, class T>
 __global__ void moments_kernel(Columns c, const T* x, float* partial) {
   __shared__ float means[count * kColumnThreads];
@@ -133,7 +134,7 @@ __global__ void moments_kernel(Columns c, const T* x, float* partial) {
 
 constexpr int kJoinThreads = 128;
 
-/// A warp per channel joins the blocks of rows and moves the running statistics.
+/// Joins the blocks of rows with a warp per channel and updates the running statistics.
 template <class T>
 __global__ void finish_statistics_kernel(Columns c,
                                          std::int64_t channels,
@@ -153,9 +154,9 @@ __global__ void finish_statistics_kernel(Columns c,
   const auto longer = static_cast<float>(c.rows_per_block + 1);
   const auto shorter = static_cast<float>(c.rows_per_block);
   const auto rows_of = [&](std::int64_t i) { return i < c.longer_blocks ? longer : shorter; };
-  // Two passes of sums: no step waits for the one before, as it would if blocks were merged one by
-  // one, with a division in each. The means are relative to the channel's first value, so the first
-  // pass loses no digits to a large mean.
+  // Two passes of sums, in which no step waits for the previous one. Merging blocks one by one
+  // would wait, with a division in each step. The means are relative to the channel's first value,
+  // so the first pass loses no digits to a large mean.
   float sum = 0;
 #pragma unroll 8
   for (std::int64_t i = device::lane_index(); i < c.row_blocks; i += 32)

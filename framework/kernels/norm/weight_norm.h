@@ -4,14 +4,14 @@
 
 namespace learn::kernels {
 
-/// A weight w (K,...) as lengths and directions (Salimans & Kingma 2016): each of its K rows, which
-/// makes one output, is w = g v / ||v||. `v` has the shape of w and a floating dtype; `g` (K) or
-/// (K,1,...) is f32 (f64 for f64 v), and so is ||v|| in the square and in the sum.
+/// A weight w (K,...) as lengths and directions (Salimans & Kingma 2016). Each of its K rows, which
+/// produces one output, is w = g v / ||v||. `v` has the shape of w and a floating dtype. `g` (K) or
+/// (K,1,...) is f32 (f64 for f64 v); squares and sums of ||v|| are computed in the same type.
 struct WeightNormOperands {
   Tensor v, g;
 };
 
-/// Where one gradient goes; an undefined tensor is not computed.
+/// The destination of one gradient. A gradient whose tensor is undefined is not computed.
 struct WeightNormGradient {
   Tensor tensor;
   GradMode mode = GradMode::overwrite;
@@ -20,12 +20,12 @@ struct WeightNormGradients {
   WeightNormGradient v, g;
 };
 
-/// `w` = g v / ||v||; `norms`, of the shape and dtype of g, = ||v|| of each row, which the backward
-/// pass needs. A row of zeros has no direction: it becomes NaN, as PyTorch's. Throws ShapeError
-/// (also if there is no element), DTypeError, DeviceError.
+/// Computes `w` = g v / ||v|| and `norms` = ||v|| of each row, in the shape and dtype of g, which
+/// the backward pass needs. A row of zeros has no direction and becomes NaN, as in PyTorch. Throws
+/// ShapeError (also without elements), DTypeError, DeviceError.
 void weight_norm_forward(Context& ctx, const WeightNormOperands& in, Tensor& w, Tensor& norms);
 
-/// dg (+)= (v . dw) / ||v|| and dv (+)= g / ||v|| (dw - v (v . dw) / ||v||^2), row by row.
+/// Computes dg (+)= (v . dw) / ||v|| and dv (+)= g / ||v|| (dw - v (v . dw) / ||v||^2), row by row.
 void weight_norm_backward(Context& ctx,
                           const WeightNormOperands& in,
                           const Tensor& norms,

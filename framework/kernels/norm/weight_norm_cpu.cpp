@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kLanes = 64;  // four vectors of the widest kind: additions overlap
 
-/// Rows a thread takes at least: about 16384 elements.
+/// Returns the minimum number of rows per thread: about 16384 elements.
 [[nodiscard]] std::int64_t grain_for(std::int64_t columns) {
   return std::max<std::int64_t>(1, 16384 / columns);
 }
 
-/// The sum of a[i] * b[i].
+/// Returns the sum of a[i] * b[i].
 template <class T>
 [[nodiscard]] float dot(const T* a, const T* b, std::int64_t n) {
   return lane_sum<kLanes>(n, [=](std::int64_t i) { return as_float(a[i]) * as_float(b[i]); });

@@ -1,5 +1,5 @@
-// w = g v / ||v||, row by row: a block per row, which reads its row twice, the second time from the
-// cache. Forward: the sum of squares, then w. Backward: the product of v and dw, then dv and dg.
+// w = g v / ||v||, row by row. A block per row reads its row twice, the second time from the cache.
+// Forward: the sum of squares, then w. Backward: the product of v and dw, then dv and dg.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/block.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
@@ -12,9 +12,10 @@ using kernels::WeightNormBackwardArgs;
 
 namespace {
 
-constexpr int kRowThreads = 128;  // rows have some hundreds to some thousands of elements
+constexpr int kRowThreads = 128;  // rows have hundreds to thousands of elements
 
-/// Returns the sum of a[i] * b[i] over the block's row of `packs` packs, for every thread.
+/// Returns to every thread the sum of a[i] * b[i] over the block's row, which has the given number
+/// of packs.
 template <int count, class T>
 __device__ float row_dot(const T* a, const T* b, std::int64_t packs) {
   float sum = 0;

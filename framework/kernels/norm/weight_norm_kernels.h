@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// Arguments of weight normalisation: v, w and their gradients are (rows, columns), all else is
+/// Arguments of weight normalisation. v, w and their gradients are (rows, columns); all others are
 /// (rows).
 namespace learn::kernels {
 
@@ -25,8 +25,8 @@ struct WeightNormBackwardArgs {
   std::int64_t rows, columns;
   const T *v, *dw;
   const Wide *g, *norms;
-  T* dv;     ///< null: not requested
-  Wide* dg;  ///< null: not requested
+  T* dv;     ///< null: not computed
+  Wide* dg;  ///< null: not computed
   GradMode dv_mode, dg_mode;
 };
 

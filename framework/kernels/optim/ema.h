@@ -6,10 +6,10 @@
 
 namespace learn::kernels {
 
-/// average += (1 - d) * (weight - average), the average f32, weights f32, f16 or bf16, d being the
-/// decay of update `control.step - options.first_step`: to be called after the optimizer, whose
-/// update has been counted. Changes nothing when `control.found_inf` is set. Does not wait. Throws
-/// ShapeError, DTypeError, DeviceError.
+/// Updates average += (1 - d) * (weight - average). The average is f32, weights are f32, f16 or
+/// bf16, and d is the decay of update `control.step - options.first_step`. Call it after the
+/// optimizer, which counts the update. Changes nothing if `control.found_inf` is set. Does not
+/// wait. Throws ShapeError, DTypeError, DeviceError.
 void ema_update(Context& ctx,
                 const Tensor& weight,
                 const EmaOptions& options,

@@ -16,7 +16,7 @@ void ema_update(ThreadPool& threads,
   if (control->found_inf != 0) return;
   const std::int64_t update = control->step - options.first_step;
   constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
-  // 1 - (1 + t) / (10 + t), without the cancellation.
+  // This is 1 - (1 + t) / (10 + t) without the cancellation.
   const double early = options.warmup ? 9.0 / (10.0 + static_cast<double>(update)) : 0.0;
   const auto share = static_cast<float>(std::max(early, 1 - options.decay));
   simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {

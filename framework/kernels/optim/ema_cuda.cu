@@ -1,5 +1,5 @@
-// average += share * (weight - average), share = max(1 - decay, 9 / (10 + t)) while it warms up:
-// one pass, 12 bytes an f32 weight.
+// average += share * (weight - average), with share = max(1 - decay, 9 / (10 + t)) during warm-up.
+// One pass, 12 bytes per f32 weight.
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/optim/ema_kernels.h"
 
@@ -9,7 +9,7 @@ namespace {
 struct Average {
   const StepControl* control;
   std::int64_t first_step;
-  float share;  ///< of the weight, when the warm-up is over
+  float share;  ///< of the weight, after the warm-up
   bool warmup;
 
   __device__ float operator()(std::int64_t, float average, float weight) const {

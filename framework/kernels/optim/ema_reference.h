@@ -7,7 +7,7 @@
 
 namespace learn::reference {
 
-/// In double, rounded once when stored.
+/// Updates in double, rounded once when stored.
 template <class T>
 void ema_update(Exec,
                 const T* weight,

@@ -72,7 +72,7 @@ void update(Context& ctx, const char* op, const OptimTensors& tensors, F&& f) {
   });
 }
 
-/// The elements of a state, of the type of the weights, or null if it is not defined.
+/// Returns the elements of a state, in the type of the weights, or null if it is not defined.
 template <class S, class T>
 S* data_of(Tensor& state, const OptimArgs<S, T>&) {
   return data_or_null<S>(state);

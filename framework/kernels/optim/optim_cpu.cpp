@@ -13,18 +13,19 @@ using kernels::OptimArgs;
 
 namespace {
 
-// Chunks are whole blocks, so that every element is computed by the same vector code wherever a run
-// starts: the same bits whether a group is updated as one run or parameter by parameter.
+// Chunks are whole blocks, so that the same vector code computes every element wherever a run
+// starts. The result is then identical, bit for bit, whether a group is updated as one run or
+// parameter by parameter.
 constexpr std::int64_t kBlock = 64;
 constexpr std::int64_t kGrain = 8192 / kBlock;  // about 10 microseconds of memory traffic
 
-/// w = update(i, w, g) for every element, with decay before and the working copy after. `update`
-/// captures by value and is inlined into the vector loop.
+/// Computes w = update(i, w, g) for every element, with decay before it and the working copy after
+/// it. `update` captures by value and is inlined into the vector loop.
 template <class S, class T, class Update>
 void for_each_weight(ThreadPool& threads, const OptimArgs<S, T>& args, Update update) {
   if (args.control->found_inf != 0) return;
   const GroupHypers& h = *args.hypers;
-  // Both kinds of decay without a branch: one of the two factors does nothing.
+  // Both kinds of decay are computed without a branch; one of the two factors has no effect.
   const float keep = args.decoupled ? 1 - h.lr * h.weight_decay : 1;
   const float coupled = args.decoupled ? 0 : h.weight_decay;
   const float multiplier = args.control->grad_multiplier;
@@ -103,7 +104,7 @@ void rmsprop_step(ThreadPool& threads, const OptimArgs<S, T>& args, S* square, S
   const float eps = h.eps;
   const float lr = h.lr;
   const float momentum = h.momentum;
-  // Four variants, so that absent state costs no traffic.
+  // Four variants, so that absent state causes no memory traffic.
   const auto run = [&](auto centered, auto buffered) {
     for_each_weight(threads, args, [=](std::int64_t i, float w, float g) {
       float v = alpha * as_float(square[i]) + one_minus_alpha * g * g;

@@ -9,7 +9,7 @@
 //   RMSProp: v = a * v + (1 - a) * g'^2,  d = g' / (sqrt(v [- mean^2, centered]) + eps),
 //         b = momentum * b + d,  w = w' - lr * b
 //
-// Hyper-parameters, the step's number and found_inf are read on the device: launches do not differ
+// Hyper-parameters, the step number and found_inf are read on the device, so launches do not differ
 // from step to step.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"
@@ -28,10 +28,11 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Multiplications and additions are joined by name: left to the compiler, packs and tails could be
-// rounded differently, and a group updated as one run or parameter by parameter must not differ.
+// Multiplications and additions are fused explicitly. If this were left to the compiler, packs and
+// tails could be rounded differently, but a group must be updated identically as one run and
+// parameter by parameter.
 
-/// 1 - beta^t without cancellation for beta near 1.
+/// Returns 1 - beta^t without cancellation for beta near 1.
 __device__ float one_minus_power(float beta, std::int64_t t) {
   return -expm1f(static_cast<float>(t) * logf(beta));
 }
@@ -89,7 +90,7 @@ struct RmsProp {
     state[0] = variance;
     if constexpr (centered) {
       state[1] = fmaf(alpha, state[1], rest * g);
-      // Rounding can make it negative; a NaN stays one.
+      // Rounding can make it negative; NaN stays NaN.
       variance = fmaf(-state[1], state[1], variance);
       variance = variance < 0.0F ? 0.0F : variance;
     }
@@ -108,7 +109,7 @@ struct States {
   S* array[kMaxStates];
 };
 
-/// Preparation of every gradient and weight before the update rule.
+/// The operations that a step applies to every gradient and weight before the rule.
 struct GradientTransform {
   float keep, coupled, multiplier;
 };
@@ -147,7 +148,7 @@ __device__ void update(const OptimArgs<S, T>& args,
   }
 }
 
-/// Packs a grid apart, then the tail; nothing at all in a step that is skipped.
+/// Updates packs in steps of the grid, then the tail. Does nothing in a step that is skipped.
 template <class S, class T, class Rule>
 __global__ void update_kernel(std::int64_t packs, OptimArgs<S, T> args, States<S> states) {
   if (args.control->found_inf != 0) return;
@@ -167,7 +168,8 @@ __global__ void update_kernel(std::int64_t packs, OptimArgs<S, T> args, States<S
 
 template <class Rule, class S, class T>
 void run(const char* name, Stream stream, const OptimArgs<S, T>& args, const States<S>& states) {
-  // A device's worth of threads: each computes the step's constants once for several packs.
+  // About as many threads as a device can hold, so that each computes the step's constants once for
+  // several packs.
   constexpr std::int64_t kMaxBlocks = 2048;
   constexpr int kCount = device::kPack<S>;
   bool aligned = device::aligned_for<kCount>(args.weight, args.grad, args.half);

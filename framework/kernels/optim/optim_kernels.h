@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <span>
 
-/// One pass over a segment of the flat buffers, arithmetic in f32. Learning rates, the step's
-/// number and the decision to skip are read where the executor's memory is, so nothing here varies
-/// from step to step. Null state pointers mean what undefined tensors mean in optim.h.
+/// One pass over a segment of the flat buffers, with arithmetic in f32. Learning rates, the step
+/// number and the decision to skip are read from the executor's memory, so no argument varies from
+/// step to step. Null pointers to state mean the same as undefined tensors in optim.h.
 namespace learn::kernels {
 
-/// `Stored` is the type of weights, gradients and state: float, or a half without f32 masters.
-/// `Copy` is that of the half working copy; `Stored` means no copy.
+/// Arguments of an update. `Stored` is the type of weights, gradients and state: float, or a half
+/// without f32 masters. `Copy` is the type of the half working copy, or `Stored` without one.
 template <class Stored, class Copy>
 struct OptimArgs {
   Stored* weight;
@@ -46,8 +46,8 @@ inline void write_hypers(const Exec&, std::span<const GroupHypers> values, Group
 
 namespace learn::cuda {
 
-/// blocks[i] = values[i], the values travelling with the launch: the host neither waits nor keeps
-/// them.
+/// Sets blocks[i] = values[i]. The values are passed with the launch, so the host neither waits nor
+/// keeps them.
 void write_hypers(Stream stream, std::span<const GroupHypers> values, GroupHypers* blocks);
 
 }  // namespace learn::cuda

@@ -6,13 +6,14 @@
 #include <cmath>
 #include <cstdint>
 
-/// One element after the other, in double, straight from the papers' and PyTorch's
-/// formulas; rounded once when stored.
+/// Processes one element after the other in double, with the formulas of the papers and of PyTorch;
+/// rounded once when stored.
 namespace learn::reference {
 
 using kernels::OptimArgs;
 
-/// Calls `update(i, w, g)`, which returns the new weight, around decay and storing.
+/// Calls `update(i, w, g)`, which returns the new weight, and applies decay before and storing
+/// after it.
 template <class S, class T, class Update>
 void for_each_weight(const OptimArgs<S, T>& a, Update update) {
   if (a.control->found_inf != 0) return;

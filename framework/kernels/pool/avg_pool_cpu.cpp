@@ -10,7 +10,7 @@ namespace learn::cpu {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements: about 10 microseconds of memory traffic
-constexpr std::int64_t kLanes = 64;     // channels treated at once
+constexpr std::int64_t kLanes = 64;     // channels processed at once
 
 template <class T>
 void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y) {
@@ -35,7 +35,7 @@ void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y) {
   }
 }
 
-/// dx of one pixel that a single window holds: the usual case, windows side by side.
+/// Computes dx of one pixel in a single window, which is the usual case of windows without overlap.
 template <class T>
 void collect_one(const T* dy, float share, std::int64_t channels, T* dx, GradMode mode) {
   if (mode == GradMode::overwrite) {
@@ -48,7 +48,7 @@ void collect_one(const T* dy, float share, std::int64_t channels, T* dx, GradMod
   }
 }
 
-/// dx of one pixel that any number of windows hold; `dy` starts at its sample.
+/// Computes dx of one pixel in any number of windows. `dy` points to its sample.
 template <class T>
 void collect(
     const PoolGeometry& g, IndexRange rows, IndexRange columns, const T* dy, T* dx, GradMode mode) {
@@ -67,7 +67,8 @@ void collect(
   }
 }
 
-/// The gradient of row `nh` of x: each element collects its share from the windows over it.
+/// Computes the gradient of row `nh` of x. Each element collects its share from the windows over
+/// it.
 template <class T>
 void input_row(const PoolGeometry& g, std::int64_t nh, const T* dy, T* dx, GradMode mode) {
   const IndexRange rows = g.windows_over_row(nh % g.h);

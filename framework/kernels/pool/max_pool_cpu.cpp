@@ -11,11 +11,11 @@ namespace learn::cpu {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // elements: about 10 microseconds of memory traffic
-constexpr std::int64_t kLanes = 64;     // channels treated at once
+constexpr std::int64_t kLanes = 64;     // channels processed at once
 
-/// Replaces `best` and its `place` by `value` and `offset` if it is larger. NaN is larger than all
-/// numbers, and the first of several NaNs stays. Selects one after the other, because g++ 12 does
-/// not vectorize a condition of two parts. Detects NaN by its bits, because g++ 13 joins two
+/// Replaces `best` and its `place` by `value` and `offset` if `value` is larger. NaN is larger than
+/// all numbers, and the first of several NaNs stays. Uses two selects in sequence because g++ 12
+/// does not vectorise a condition of two parts. Detects NaN by its bits because g++ 13 joins two
 /// comparisons of floats into branches.
 inline void offer(float value, std::int32_t offset, float& best, std::int32_t& place) {
   const bool open = (std::bit_cast<std::int32_t>(best) & 0x7FFFFFFF) <= 0x7F800000;
@@ -25,7 +25,7 @@ inline void offer(float value, std::int32_t offset, float& best, std::int32_t& p
   best = value <= best ? best : next;
 }
 
-/// One window's elements from `x` (its first element on the image's row and column).
+/// Finds the maximum of one window. `x` points to its first element inside the image.
 template <class T, class Winner>
 void window_maximum(
     const PoolGeometry& g, const T* x, IndexRange rows, IndexRange columns, T* y, Winner* winner) {
@@ -45,7 +45,7 @@ void window_maximum(
           }
         else
           for (std::int64_t j = 0; j < lanes; ++j) {
-            float best_so_far = best[j];  // in registers: g++ vectorises no store under a condition
+            float best_so_far = best[j];  // in registers: g++ vectorises no conditional store
             std::int32_t its_place = place[j];
             offer(as_float(value[j]), offset, best_so_far, its_place);
             best[j] = best_so_far;
@@ -61,14 +61,14 @@ void window_maximum(
   }
 }
 
-/// A whole window of 2x2, the usual one: everything stays in registers.
+/// Finds the maximum of a whole window of 2x2, the usual size, with everything in registers.
 template <class T>
 void window_maximum_2x2(
     const T* upper, const T* lower, std::int64_t channels, T* y, std::uint8_t* winner) {
   LEARN_VECTORIZE
   for (std::int64_t j = 0; j < channels; ++j) {
     float best = as_float(upper[j]);
-    // All loaded before the first comparison: see `won`.
+    // All values are loaded before the first comparison; see `won`.
     const float value1 = as_float(upper[channels + j]);
     const float value2 = as_float(lower[j]);
     const float value3 = as_float(lower[channels + j]);
@@ -101,17 +101,17 @@ void output_row(const PoolGeometry& g, std::int64_t np, const T* x, T* y, Winner
   }
 }
 
-/// The windows that hold one pixel of x, and where the pixel is, padding counted.
+/// The windows that contain one pixel of x, and the position of the pixel including padding.
 struct Holders {
   IndexRange rows, columns{};
   std::int64_t row, column = 0;
 };
 
-/// Returns the gradient of a winner. The gradient is always loaded first: g++ does not vectorize a
-/// conditional load unless the instruction set masks elements of that size.
+/// Returns the gradient for a winner, otherwise 0. The gradient is always loaded first, because g++
+/// does not vectorise conditional loads unless the instruction set masks elements of that size.
 inline float won(float gradient, bool winner) { return winner ? gradient : 0.0F; }
 
-/// dx of one pixel that a single window holds: the usual case, windows side by side.
+/// Computes dx of one pixel in a single window, which is the usual case of windows without overlap.
 template <class T, class Winner>
 void collect_one(
     const Winner* winner, const T* dy, Winner offset, std::int64_t channels, T* dx, GradMode mode) {
@@ -126,7 +126,7 @@ void collect_one(
   }
 }
 
-/// dx of one pixel that any number of windows hold; `winner` and `dy` start at its sample.
+/// Computes dx of one pixel in any number of windows. `winner` and `dy` point to its sample.
 template <class T, class Winner>
 void collect(const PoolGeometry& g,
              const Holders& holders,
@@ -152,7 +152,7 @@ void collect(const PoolGeometry& g,
   }
 }
 
-/// The gradient of row `nh` of x: each element collects from the windows it won.
+/// Computes the gradient of row `nh` of x. Each element collects from the windows that it won.
 template <class T, class Winner>
 void input_row(const PoolGeometry& g,
                std::int64_t nh,

@@ -7,7 +7,7 @@ namespace learn::cuda::device {
 struct PoolAxis {
   int extent, outputs, window, stride, pad;
 
-  /// Elements [first, last) that window `out` holds of the image.
+  /// Return the elements [first, last) of the image that window `out` covers.
   [[nodiscard]] __device__ int first_in(int out) const {
     const int first = out * stride - pad;
     return first < 0 ? 0 : first;
@@ -16,28 +16,28 @@ struct PoolAxis {
     const int last = out * stride - pad + window;
     return last < extent ? last : extent;
   }
-  /// Windows [first, last) that hold element `in`.
+  /// Return the windows [first, last) that contain element `in`.
   [[nodiscard]] __device__ int first_over(int in) const {
-    const int beyond = in + pad - window;  // windows that start at it or before end too soon
+    const int beyond = in + pad - window;  // windows that start here or earlier end before `in`
     return beyond < 0 ? 0 : beyond / stride + 1;
   }
   [[nodiscard]] __device__ int last_over(int in) const {
     const int last = (in + pad) / stride + 1;
     return last < outputs ? last : outputs;
   }
-  /// The place of element `in` in window `out`.
+  /// Returns the position of element `in` in window `out`.
   [[nodiscard]] __device__ int offset(int in, int out) const { return in - (out * stride - pad); }
 };
 
-/// A pooling by rows of the result (forward) or of the input (backward): a block treats packs of
-/// one row, so that all but its first division is in 32 bits.
+/// The partition of a pooling by rows of the result (forward) or of the input (backward). A block
+/// processes packs of one row, so that every division except its first is in 32 bits.
 struct PoolPlan {
   PoolAxis rows, columns;
   int packs;           ///< groups of channels
-  int blocks_per_row;  ///< of the side that is written
+  int blocks_per_row;  ///< of the tensor that is written
   bool count_padding;
 
-  /// Divisor of the average over a window.
+  /// Returns the factor of an average over a window, 1 / elements.
   [[nodiscard]] __device__ float share(int p, int q) const {
     const int elements = count_padding ? rows.window * columns.window
                                        : (rows.last_in(p) - rows.first_in(p)) *
@@ -46,12 +46,14 @@ struct PoolPlan {
   }
 };
 
-/// The place a thread works at: row `row` of sample `sample`, element `column`, channels `pack`.
+/// The position that a thread processes: row `row` of sample `sample`, element `column`, channels
+/// `pack`.
 struct PoolThread {
   int sample, row, column, pack;
   bool inside;
 
-  /// `written` is the size, in elements, of the side that is written: its rows and columns.
+  /// Finds the position. `rows` and `columns` are the size, in elements, of the tensor that is
+  /// written.
   __device__ PoolThread(const PoolPlan& plan, int rows, int columns) {
     const unsigned line = blockIdx.x / static_cast<unsigned>(plan.blocks_per_row);
     const unsigned part = blockIdx.x % static_cast<unsigned>(plan.blocks_per_row);
@@ -62,7 +64,8 @@ struct PoolThread {
     pack = static_cast<int>(i % static_cast<unsigned>(plan.packs));
     inside = column < columns;
   }
-  /// The pack number of element (r, s) of this sample and channels, in a tensor of that extent.
+  /// Returns the pack number of element (r, s) of this sample and these channels in a tensor of
+  /// that extent.
   [[nodiscard]] __device__ std::int64_t at(
       const PoolPlan& plan, int rows, int columns, int r, int s) const {
     const std::int64_t line = static_cast<std::int64_t>(sample) * rows + r;

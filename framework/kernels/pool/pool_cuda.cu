@@ -1,10 +1,10 @@
-// Max and average pooling, channels packed to 16 bytes, indices in 32 bits.
+// Max and average pooling, with channels in packs of 16 bytes and indices in 32 bits.
 //
-// Forward: a thread per pack of y looks at its window. Backward gathers: a thread per pack of dx
-// asks all windows that hold it, so that nothing is added atomically and the order is fixed. Where
-// 2x2 windows tile the image, a thread per window writes its four elements and reads dy and
-// winner once. Traffic: x, y and the winners once, but where windows overlap, which the cache
-// serves.
+// Forward: a thread per pack of y reads its window. Backward gathers: a thread per pack of dx reads
+// all windows that contain it, so that no additions are atomic and the order is fixed. Where 2x2
+// windows tile the image, a thread per window writes its four elements and reads dy and winner
+// once. Traffic: x, y and the winners once. Repeated reads for overlapping windows come from the
+// cache.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/pool/pool.cuh"
@@ -77,8 +77,8 @@ __global__ void avg_forward_kernel(PoolPlan plan, const T* x, T* y) {
       y, me.at(plan, plan.rows.outputs, plan.columns.outputs, me.row, me.column), out);
 }
 
-/// dx of one element from all windows that hold it: `gather(p, q, at, sum)` adds window (p, q),
-/// whose pack in y is number `at`.
+/// Computes dx of one element from all windows that contain it. `gather(p, q, at, sum)` adds window
+/// (p, q), whose pack in y has the number `at`.
 template <int count, class T, class Gather>
 __device__ void collect(
     const PoolPlan& plan, const PoolThread& me, T* dx, GradMode mode, Gather gather) {
@@ -114,8 +114,8 @@ __global__ void max_backward_kernel(
   });
 }
 
-/// For windows of 2 x 2 side by side, which hold every element once: a thread per window reads what
-/// it has to say once, and writes its four elements.
+/// Computes dx for adjacent windows of 2 x 2, which contain every element once. A thread per window
+/// reads its gradient and winner once and writes its four elements.
 template <int count, class T, class Winner>
 __global__ void max_backward_2x2_kernel(
     PoolPlan plan, const Winner* winner, const T* dy, T* dx, GradMode mode) {
@@ -143,7 +143,7 @@ __global__ void max_backward_2x2_kernel(
   }
 }
 
-/// Windows of 2 x 2 side by side, over all of the image.
+/// Returns whether the windows are adjacent, of 2 x 2, and cover the whole image.
 bool is_2x2_tiling(const PoolSizes& s) {
   const Pool2dOptions& o = s.options;
   return o.window_h == 2 && o.window_w == 2 && o.stride_h == 2 && o.stride_w == 2 && o.pad_h == 0 &&
@@ -167,7 +167,7 @@ struct Launch {
   Grid grid;
 };
 
-/// One block per row of the side that is written, or several for long rows.
+/// Returns a launch with one block per row of the tensor that is written, or several for long rows.
 Launch plan_for(const PoolSizes& s, int count, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kThreads = 256;
   const std::int64_t packs = s.c / count;
@@ -224,10 +224,11 @@ void max_pool2d_backward(const Exec& exec,
   with_pack<device::kPack<T>>(
       {sizes.c},
       [&]<int count>() {
-        // A thread per element, or per window where each has its own four.
+        // A thread per element, or per window if each window covers four elements that no other
+        // covers.
         auto kernel = max_backward_kernel<count, T, Winner>;
         Launch l = plan_for(sizes, count, sizes.h, sizes.w);
-        if constexpr (sizeof(Winner) == 1)  // more than 256 places are not 2 x 2
+        if constexpr (sizeof(Winner) == 1)  // windows of more than 256 elements are not 2 x 2
           if (is_2x2_tiling(sizes)) {
             kernel = max_backward_2x2_kernel<count, T, Winner>;
             l = plan_for(sizes, count, sizes.p, sizes.q);

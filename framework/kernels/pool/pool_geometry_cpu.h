@@ -12,9 +12,10 @@ struct IndexRange {
   [[nodiscard]] std::int64_t size() const noexcept { return end - begin; }
 };
 
-/// Which elements of x belong to which of y, and the reverse.
+/// The mapping between elements of x and elements of y.
 struct PoolGeometry : kernels::PoolSizes {
-  /// Offsets into window `out` that are on the image, along an axis of `extent` elements.
+  /// Returns the offsets into window `out` that are inside the image, along an axis of `extent`
+  /// elements.
   [[nodiscard]] static IndexRange inside(std::int64_t out,
                                          std::int64_t extent,
                                          std::int64_t window,
@@ -30,7 +31,7 @@ struct PoolGeometry : kernels::PoolSizes {
     return inside(out, w, options.window_w, options.stride_w, options.pad_w);
   }
 
-  /// The windows, of `outputs` along an axis, that hold element `in`.
+  /// Returns the windows, of `outputs` along an axis, that contain element `in`.
   [[nodiscard]] static IndexRange holding(std::int64_t in,
                                           std::int64_t outputs,
                                           std::int64_t window,
@@ -38,7 +39,7 @@ struct PoolGeometry : kernels::PoolSizes {
                                           std::int64_t pad) noexcept {
     const std::int64_t last = (in + pad) / stride;
     const std::int64_t beyond =
-        in + pad - window;  // windows that start at it or before end too soon
+        in + pad - window;  // windows that start here or earlier end before `in`
     return {beyond < 0 ? 0 : beyond / stride + 1, std::min(outputs, last + 1)};
   }
   [[nodiscard]] IndexRange windows_over_row(std::int64_t in) const noexcept {
@@ -48,7 +49,7 @@ struct PoolGeometry : kernels::PoolSizes {
     return holding(in, q, options.window_w, options.stride_w, options.pad_w);
   }
 
-  /// Divisor of the average over window (out_row, out_column).
+  /// Returns the divisor of an average over window (out_row, out_column).
   [[nodiscard]] std::int64_t divisor(std::int64_t out_row, std::int64_t out_column) const noexcept {
     return options.count_padding ? options.window_h * options.window_w
                                  : rows_of(out_row).size() * columns_of(out_column).size();

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-/// `Winner` is u8, or i32 for windows of more than 256 elements. The backward passes of CPU and
-/// CUDA gather, so no two threads write one element.
+/// Pooling kernels. `Winner` is u8, or i32 for windows of more than 256 elements. The backward
+/// passes of CPU and CUDA gather, so no two threads write the same element.
 namespace learn::kernels {
 
 /// x (n,h,w,c), y (n,p,q,c).

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Every window by its definition, in double; the backward passes scatter.
+/// Computes every window from its definition, in double; the backward passes scatter.
 namespace learn::reference {
 
 using kernels::PoolSizes;
@@ -47,7 +47,7 @@ void max_pool2d_forward(Exec, const PoolSizes& e, const T* x, T* y, Winner* winn
   });
 }
 
-/// Adds `sums` to, or puts it into, `dx`.
+/// Adds `sums` to `dx` or overwrites it with them.
 template <class T>
 void deliver(const std::vector<double>& sums, T* dx, GradMode mode) {
   for (std::size_t i = 0; i < sums.size(); ++i)
@@ -65,7 +65,7 @@ void max_pool2d_backward(
   deliver(sums, dx, mode);
 }
 
-/// How many elements each window averages over.
+/// Returns the number of elements that each window averages over.
 [[nodiscard]] inline std::vector<double> average_counts(const PoolSizes& e) {
   std::vector<double> counts(static_cast<std::size_t>(e.n * e.p * e.q * e.c));
   for_window_elements(e, [&](std::int64_t out, std::int64_t, std::int64_t) {

@@ -14,7 +14,7 @@
 namespace learn::kernels {
 namespace {
 
-/// An executor whose memory the host reads.
+/// An executor whose memory the host can read.
 template <class Exec>
 concept HostExec = !std::same_as<Exec, cuda::Exec>;
 
@@ -22,8 +22,8 @@ concept HostExec = !std::same_as<Exec, cuda::Exec>;
 
 ConvGeometry as_convolution(const LinearGeometry& g) { return {.n = g.n, .c = g.c, .k = g.k}; }
 
-/// Calls product(i) for each of `g.count`: small ones side by side, others one after the other,
-/// each by all threads. Their bits do not depend on it.
+/// Calls product(i) for each of `g.count`. Small products run in parallel; others run one after the
+/// other, each on all threads. The choice does not affect the bits.
 template <HostExec Exec, class F>
 void each_product(const Exec& exec, const LinearGeometry& g, F product) {
   if constexpr (std::same_as<Exec, cpu::Exec>) {
@@ -49,7 +49,7 @@ void linear_backward_data(
         exec, as_convolution(g), dy + i * g.n * g.k, w + i * g.k * g.c, dx + i * g.n * g.c, mode);
   });
 }
-/// Leaves the bias's gradient alone.
+/// Computes only the weight's gradient, not the bias's.
 template <HostExec Exec, class T>
 [[nodiscard]] bool linear_backward_weight(
     const Exec& exec, const LinearGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T*) {
@@ -70,15 +70,15 @@ LinearGeometry linear_geometry(const Shape& x, const Shape& w) {
   return {.n = x[-2], .c = x[-1], .k = w[-2], .count = x.rank() == 2 ? 1 : x[0]};
 }
 
-/// Shape of x except its features.
+/// Returns the shape of x with the features of y.
 Shape linear_output(const Shape& x, const LinearGeometry& g) {
   Shape y = x;
   y.set(-1, g.k);
   return y;
 }
 
-/// Computes `linear_backward_weight`. If `db` is defined, a device may also write the bias's
-/// gradient there; returns whether it did.
+/// Computes the gradient like `linear_backward_weight`. If `db` is defined, a device may also write
+/// the bias's gradient there; returns whether it did.
 bool linear_weight_gradient(
     Context& ctx, const Tensor& x, const Tensor& dy, Tensor& dw, GradMode mode, Tensor db) {
   const LinearGeometry g = linear_geometry(x.shape(), dw.shape());

@@ -8,7 +8,7 @@
 namespace learn::kernels {
 namespace {
 
-/// The type of a sum: f32, or f64 for f64 elements.
+/// Checks that y is one element of the sum's type: f32, or f64 for f64 elements.
 void check_sum(std::string_view op, const Tensor& x, const Tensor& y) {
   const DType wanted = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   check(y.elements() == 1, "{}: the sum must have one element, not shape {}", op, y.shape());
@@ -27,7 +27,7 @@ void check_rows(std::string_view op, const Tensor& x) {
         x.shape());
 }
 
-/// True if the target holds classes, false if it holds weights.
+/// Returns true if the target contains classes, false if it contains weights.
 bool check_hit_target(const Context& ctx, const Tensor& x, const Tensor& target) {
   check_device(ctx, "count_hits", target);
   const std::int64_t rows = x.shape()[0];
@@ -50,7 +50,7 @@ bool check_hit_target(const Context& ctx, const Tensor& x, const Tensor& target)
         rows,
         rows,
         target.shape());
-  if (target.device().is_cuda()) return true;  // the kernel looks: the host must not wait here
+  if (target.device().is_cuda()) return true;  // the kernel checks: the host must not wait here
   const auto* classes = target.data<std::int64_t>();
   for (std::int64_t r = 0; r < rows; ++r)
     if (classes[r] < 0 || classes[r] >= columns)

@@ -14,12 +14,12 @@ constexpr const char* kOp = "reduce_axes";
 
 bool is_reduced(const Shape& x, const Shape& y, int d) { return y[d] == 1 && x[d] != 1; }
 
-/// x with the last run of reduced dimensions gone, seen as (outer, count, inner), and the shape
+/// One step: the last run of reduced dimensions of x, seen as (outer, count, inner), and the shape
 /// that is left.
 struct Step {
   std::int64_t outer = 1, count = 1, inner = 1;
   Shape left;
-  bool last = true;  ///< no dimension is to be reduced any more
+  bool last = true;  ///< no other dimension has to be reduced
 };
 
 Step next_step(const Shape& x, const Shape& y) {

@@ -14,13 +14,13 @@ using kernels::AxisReduction;
 using kernels::Reduction;
 
 constexpr std::int64_t kGrain = 16384;
-constexpr std::int64_t kLanes = 64;     // of a row: four vectors of the widest kind
-constexpr std::int64_t kColumns = 256;  // at once, whose results stay in the first-level cache
+constexpr std::int64_t kLanes = 64;     // of a row; four vectors of the widest kind
+constexpr std::int64_t kColumns = 256;  // at once; results stay in the first-level cache
 constexpr std::int64_t kRows = 128;     // summed in f32 before they are added to a double
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// NaN stays, wherever it stands.
+// The functions that join two elements. NaN stays in every order.
 struct Sum {
   static constexpr float kStart = 0;
   float operator()(float a, float b) const { return a + b; }
@@ -34,7 +34,7 @@ struct Min {
   float operator()(float a, float b) const { return !(a >= b) && b == b ? a : b; }
 };
 
-/// One row of `n` elements. Sums of many are kept in double.
+/// Reduces one row of `n` elements. Long sums are kept in double.
 template <class Join, class T>
 double reduce_row(const T* x, std::int64_t n) {
   constexpr Join join;
@@ -56,7 +56,7 @@ double reduce_row(const T* x, std::int64_t n) {
   }
 }
 
-/// `to` joined with `rows` rows of `count` elements, `width` apart.
+/// Joins `to` with `rows` rows of `count` elements, `width` apart.
 template <class Join, class T>
 void join_rows(const T* x, std::int64_t width, std::int64_t rows, std::int64_t count, float* to) {
   constexpr Join join;
@@ -67,7 +67,7 @@ void join_rows(const T* x, std::int64_t width, std::int64_t rows, std::int64_t c
   }
 }
 
-/// `count` columns of the `n` rows of x.
+/// Reduces `count` columns of the `n` rows of x.
 template <class Join, class T>
 void reduce_columns(
     const T* x, std::int64_t width, std::int64_t n, std::int64_t count, double* total) {

@@ -1,7 +1,7 @@
-// Sums, largest and least elements over one dimension in the middle: a block has neighbouring
-// results, and its other threads share their rows, which meet in shared memory in an order that
-// sizes alone decide. Where results are too few to keep a device busy, the rows are cut into parts,
-// whose results a second launch joins. Reads x once.
+// Sums, maxima and minima over one dimension in the middle. A block computes neighbouring results.
+// Its other threads share their rows, which are joined in shared memory in an order that depends
+// only on the sizes. If there are too few results to keep a device busy, the rows are divided into
+// parts, whose results a second launch joins. Reads x once.
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/common/cuda/tiling.cuh"
@@ -28,7 +28,7 @@ __device__ void write(DType dtype, void* data, std::int64_t i, float value) {
     static_cast<float*>(data)[i] = value;
 }
 
-/// NaN stays, wherever it stands.
+/// Joins two elements. NaN stays in either position.
 __device__ float join(Reduction reduction, float a, float b) {
   if (reduction == Reduction::sum) return a + b;
   if (reduction == Reduction::max) return a > b || isnan(a) ? a : b;
@@ -41,7 +41,7 @@ __device__ float start(Reduction reduction) {
   return reduction == Reduction::max ? -kInfinity : kInfinity;
 }
 
-/// The rows of `x` from `begin`, `step` apart and below `end`, four loads under way at once.
+/// Joins the given rows of `x`, which are `step` apart, with four loads in flight at once.
 template <class T>
 __device__ float join_rows(Reduction reduction,
                            const T* x,
@@ -56,8 +56,8 @@ __device__ float join_rows(Reduction reduction,
   return total;
 }
 
-/// y (parts, outer * inner): each block has `lanes` neighbouring results of one part, a power of
-/// two.
+/// Computes y (parts, outer * inner). Each block computes `lanes` neighbouring results of one part;
+/// `lanes` is a power of two.
 __global__ void reduce_axis_kernel(
     AxisReduction r, float factor, int lanes, std::int64_t lane_blocks, std::int64_t parts) {
   __shared__ float joined[kThreads];
@@ -96,7 +96,8 @@ std::int64_t power_of_two(std::int64_t n) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
 }
 
-/// How the threads of a block share results and rows, and how many parts the rows are cut into.
+/// The distribution of results and rows over the threads of a block, and the number of parts of the
+/// rows.
 struct Cut {
   int lanes;
   std::int64_t lane_blocks, parts;

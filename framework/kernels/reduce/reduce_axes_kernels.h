@@ -7,7 +7,7 @@
 
 namespace learn::kernels {
 
-/// y (outer, inner) of x (outer, count, inner).
+/// The reduction of x (outer, count, inner) to y (outer, inner).
 struct AxisReduction {
   Reduction reduction;
   const void* x;

@@ -27,7 +27,7 @@ double sum_block(const T* x, std::int64_t n) {
   return total;
 }
 
-/// Whether `a` ranks before `b` when it stands after it in the row.
+/// Returns whether `a` ranks before `b` if its position in the row is after `b`.
 bool larger(float a, float b) { return a > b || (a != a && b == b); }
 
 std::int64_t row_grain(std::int64_t columns) {
@@ -48,7 +48,7 @@ bool in_top_k(const T* row, std::int64_t columns, std::int64_t target, std::int6
   std::int64_t before = 0;
   for (std::int64_t c = 0; c < columns; ++c) {
     const float other = as_float(row[c]);
-    before += c < target ? !(other < own) : !(other <= own);  // NaN is before
+    before += c < target ? !(other < own) : !(other <= own);  // NaN ranks before
   }
   return own == own && before < k;
 }

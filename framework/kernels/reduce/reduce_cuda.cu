@@ -1,8 +1,8 @@
-// Sums of all elements, and ranks in rows.
+// Sums of all elements, and rankings in rows.
 //
 // sum: partial sums of blocks, then one block; reads x once. argmax, top_k, count_hits: a warp per
-// row finds the first candidate after the previous one, k sweeps for the k largest; rows of logits
-// are short and stay in the cache.
+// row finds the first candidate after the previous one, with k sweeps for the k largest. Rows of
+// logits are short and stay in the cache.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
@@ -19,30 +19,31 @@ struct Itself {
   __device__ float operator()(float x) const { return x; }
 };
 
-/// Writes the same gradient to each element.
+/// The gradient of each element, which is the same for all.
 struct Spread {
   const float* dy;
   float factor;
   __device__ float operator()(std::int64_t) const { return factor * *dy; }
 };
 
-/// A value and its place in a row. NaN is larger than any number; of equal ones the first is.
+/// A value and its position in a row. NaN is larger than any number; of equal values, the first is
+/// larger.
 struct Candidate {
   float value;
   std::int64_t place;
 };
 
 __device__ bool larger(float a, float b) { return a > b || (isnan(a) && !isnan(b)); }
-/// A strict order: of two candidates exactly one comes before the other.
+/// A strict order: of two candidates, exactly one comes before the other.
 __device__ bool before(const Candidate& a, const Candidate& b) {
   return larger(a.value, b.value) || (!larger(b.value, a.value) && a.place < b.place);
 }
 
 constexpr std::int64_t kNowhere = INT64_MAX;  // the place of "no candidate": comes last of equals
-constexpr int kRowThreads = 128;              // four rows
+constexpr int kRowThreads = 128;              // four rows per block
 
-/// The first candidate of a row, in the order of `before`, of those that come after `previous`; a
-/// warp works on the row, and each lane gets the result.
+/// Returns the first candidate of a row after `previous`, in the order of `before`. A warp
+/// processes the row, and each lane gets the result.
 template <class T>
 __device__ Candidate best_after(const T* row, std::int64_t columns, const Candidate* previous) {
   Candidate best{-INFINITY, kNowhere};
@@ -116,11 +117,11 @@ __global__ void count_hits_kernel(const T* x,
   std::int64_t ahead = 0;
   for (std::int64_t c = device::lane_index(); c < columns; c += 32) {
     const float other = device::load(values[c]);
-    ahead += (c < wanted ? other < own : other <= own) ? 0 : 1;  // NaN is ahead
+    ahead += (c < wanted ? other < own : other <= own) ? 0 : 1;  // NaN ranks ahead
   }
   ahead = device::warp_reduce(ahead, [](std::int64_t a, std::int64_t b) { return a + b; });
   const bool hit = !isnan(own) && ahead < k;
-  // Integers: the order of additions does not show.
+  // These are integers, so the order of additions has no effect.
   if (device::lane_index() == 0 && hit != misses) atomicAdd(count, 1ULL);
 }
 

@@ -6,7 +6,7 @@
 
 namespace learn::kernels {
 
-/// The classes of scores (rows, columns): one of `classes` (rows) and `weights` (rows, columns) is
+/// The classes for scores (rows, columns). One of `classes` (rows) and `weights` (rows, columns) is
 /// not null.
 template <class Wide>
 struct HitTarget {
@@ -17,7 +17,7 @@ struct HitTarget {
 
 }  // namespace learn::kernels
 
-/// Sums in f32: on the CPU in lanes, which are joined in f64.
+/// Sums are in f32; on the CPU they are in lanes, which are joined in f64.
 LEARN_CPU_AND_CUDA(
     template <class T>
     void sum(const Exec& exec, const T* x, double factor, float* y, std::int64_t n);
@@ -35,9 +35,9 @@ LEARN_CPU_AND_CUDA(
                std::int64_t rows,
                std::int64_t columns,
                std::int64_t k);
-    /// count += the rows that have their class among the k largest, or those that have not; NaN as
-    /// reduce.h says. CUDA notes a class out of range as a fault, which is neither; for the CPU
-    /// they must be in range.
+    /// Adds to count the rows whose class is among the k largest, or the other rows; NaN as in
+    /// reduce.h. CUDA records a class out of range as a fault and counts it as neither. For the
+    /// CPU, classes must be in range.
     template <class T>
     void count_hits(const Exec& exec,
                     const T* x,

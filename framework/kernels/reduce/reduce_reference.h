@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-/// Plain loops in double, rounded once at the end; ranks by sorting whole rows.
+/// Plain loops in double, rounded once at the end; rankings by sorting whole rows.
 namespace learn::reference {
 
 template <class T, class Result>
@@ -27,7 +27,7 @@ void sum_backward(Exec, const Result* dy, double factor, T* dx, GradMode mode, s
   }
 }
 
-/// The places of a row in falling order of value.
+/// Returns the positions of a row in descending order of value.
 template <class T>
 [[nodiscard]] std::vector<std::int64_t> ranking(const T* row, std::int64_t columns) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(columns));

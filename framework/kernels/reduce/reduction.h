@@ -3,7 +3,7 @@
 
 namespace learn::kernels {
 
-/// Kinds of reductions.
+/// The operation that reduces many elements to one.
 enum class Reduction : std::uint8_t { sum, max, min };
 
 }  // namespace learn::kernels

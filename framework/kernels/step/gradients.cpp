@@ -22,8 +22,8 @@ void for_gradient_type(Context& ctx, const char* op, DType dtype, F f) {
   });
 }
 
-/// norm = the L2 norm of all parts; the multiplier of a control block, if there is one, is lowered
-/// to suit it.
+/// Computes norm = the L2 norm of all parts. If there is a control block, lowers its multiplier
+/// accordingly.
 void norm_of(Context& ctx,
              const char* op,
              const std::vector<Tensor>& parts,

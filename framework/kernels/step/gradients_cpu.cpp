@@ -15,15 +15,15 @@ constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traff
 
 using Flags = std::array<std::uint32_t, ThreadPool::kMaxChunks>;
 
-/// 1 if `x` is infinite or NaN: its exponent is all ones. Integer arithmetic, so that the loop
-/// vectorises as a reduction.
+/// Returns 1 if `x` is infinite or NaN, that is, if its exponent is all ones. Uses integer
+/// arithmetic, so that the loop vectorises as a reduction.
 std::uint32_t non_finite(float x) {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   return static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(x) & kExponent) == kExponent);
 }
 
-/// Calls `body(begin, end)`, compiled for each instruction set, for every chunk; true if all of
-/// them returned 0.
+/// Calls the body, compiled for each instruction set, for every chunk. Returns true if all calls
+/// returned 0.
 template <class Body>
 bool all_zero(ThreadPool& threads, std::int64_t n, Body body) {
   Flags flags{};
@@ -34,7 +34,7 @@ bool all_zero(ThreadPool& threads, std::int64_t n, Body body) {
   return std::all_of(flags.begin(), flags.end(), [](std::uint32_t f) { return f == 0; });
 }
 
-/// y (+)= x * factor; true if every result is finite.
+/// Computes y (+)= x * factor and returns whether every result is finite.
 template <class From>
 bool scale_to_f32(
     ThreadPool& threads, const From* x, float factor, float* y, GradMode mode, std::int64_t n) {

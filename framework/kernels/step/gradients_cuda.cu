@@ -1,8 +1,8 @@
-// Half to master gradients, their norm and clipping; each a pass over the gradients, f32
-// arithmetic. Each thread that finds a value that is not finite sets found_inf; all write the same
-// value. The norm is made of partial sums per block, with separate sums of ordinary and large
-// squares, that one block joins; it may lower the multiplier that the optimizer applies, so
-// clipping by norm does not need another pass.
+// Half to master gradients, their norm and clipping, each in a pass over the gradients with f32
+// arithmetic. Any thread that finds a value that is not finite sets found_inf; all write the same
+// value. The norm consists of partial sums per block, with ordinary and large squares separated,
+// which one block joins. It may lower the multiplier that the optimizer applies, so clipping by
+// norm needs no separate pass.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/map.cuh"
 #include "framework/kernels/common/cuda/sum.cuh"
@@ -14,7 +14,8 @@
 namespace learn::cuda {
 namespace {
 
-/// Every thread that meets such a value says the same, so the order does not matter.
+/// Sets `found_inf` for a value that is not finite. All threads write the same value, so the order
+/// does not matter.
 __device__ float flag_if_nonfinite(float value, StepControl* control) {
   if (!isfinite(value)) atomicOr(&control->found_inf, 1);
   return value;
@@ -37,7 +38,7 @@ struct Clamped {
   const StepControl* control;
   __device__ float operator()(std::int64_t, float x) const {
     const float own = limit / control->grad_multiplier;
-    const float below = x > own ? own : x;  // comparisons let NaN pass
+    const float below = x > own ? own : x;  // comparisons keep NaN
     return below < -own ? -own : below;
   }
 };
@@ -59,12 +60,14 @@ __global__ void find_non_finite_kernel(std::int64_t n,
   if (i < n) (void)flag_if_nonfinite(device::load(x[i]), control);
 }
 
-// Squares of f32 overflow from 1.8e19 on. Elements above 2^60 are added up apart, scaled down, as
-// in Blue's norm (1978); below 1e-19 squares vanish, which no norm of gradients can notice.
+// Squares of f32 overflow from 1.8e19 on. So elements above 2^60 are added up separately and scaled
+// down, as in Blue's norm (1978). Below 1e-19 squares vanish, which has no effect on a norm of
+// gradients.
 constexpr float kLarge = 0x1p60F;
 constexpr float kDown = 0x1p-70F;
 
-/// workspace (2, blocks): sums of ordinary squares, then of large ones times kDown^2.
+/// Computes workspace (2, blocks): the sums of ordinary squares, then of large squares times
+/// kDown^2.
 template <class T>
 __global__ void squares_kernel(std::int64_t n, std::int64_t packs, const T* x, float* workspace) {
   constexpr int kCount = device::kPack<T>;
@@ -93,7 +96,8 @@ __global__ void squares_kernel(std::int64_t n, std::int64_t packs, const T* x, f
   workspace[2 * blockIdx.x + 1] = large;
 }
 
-/// With a control block, its gradient multiplier is lowered to suit the norm.
+/// Joins the sums to the norm. If there is a control block, lowers its gradient multiplier
+/// accordingly.
 __global__ void join_norm_kernel(
     std::int64_t pairs, const float* workspace, float* norm, float max_norm, StepControl* control) {
   float ordinary = 0;

@@ -14,7 +14,8 @@ void apply(Context& ctx, const Rule& rule, DeviceArray<StepControl>& control) {
   with_executor(ctx, [&](const auto& exec) { change(exec, rule, control.data()); });
 }
 
-/// Gradients are multiplied by its inverse.
+/// Returns whether a loss scale is valid. Its inverse must be finite because gradients are
+/// multiplied by it.
 bool is_scale(float value) { return value > 0 && std::isfinite(value) && std::isfinite(1 / value); }
 
 void check_statistics(Context& ctx, const char* op, const Tensor& tensor) {

@@ -8,34 +8,35 @@
 /// DTypeError, DeviceError.
 namespace learn::kernels {
 
-/// Puts `value` into the block.
+/// Writes `value` to the block.
 void write_control(Context& ctx, const StepControl& value, DeviceArray<StepControl>& control);
-/// Sets the loss scale and its inverse; `clean_steps` starts at 0. Throws UsageError unless it is
-/// positive and finite.
+/// Sets the loss scale and its inverse and resets `clean_steps` to 0. Throws UsageError unless the
+/// scale is positive and finite.
 void set_loss_scale(Context& ctx, float scale, DeviceArray<StepControl>& control);
-/// `to` takes the loss scale of `from` and its inverse: one scaler for several optimizers.
+/// Copies the loss scale and its inverse from `from` to `to`, so that several optimizers share one
+/// scaler.
 void share_loss_scale(Context& ctx,
                       const DeviceArray<StepControl>& from,
                       DeviceArray<StepControl>& to);
-/// Sets `found_inf` of `to` if that of `from` is set.
+/// Sets `found_inf` of `to` if `found_inf` of `from` is set.
 void collect_found_inf(Context& ctx,
                        const DeviceArray<StepControl>& from,
                        DeviceArray<StepControl>& to);
-/// Throws UsageError for options that make no sense: a growth factor not above 1, a backoff factor
-/// not between 0 and 1, a floor not above 0, a ceiling below it, an interval or hysteresis below 1.
+/// Throws UsageError for invalid options: a growth factor not above 1, a backoff factor not between
+/// 0 and 1, a floor not above 0, a ceiling below the floor, an interval or hysteresis below 1.
 void check_loss_scaling(const LossScaleOptions& scaling);
-/// Throws the same errors, and also for a scale that is not positive and finite or, if it is
-/// dynamic, not between floor and ceiling.
+/// Also throws UsageError for a scale that is not positive and finite, or that is dynamic and not
+/// between floor and ceiling.
 void check_loss_scaling(const LossScaleOptions& scaling, float scale);
 /// Starts a step: clears `found_inf` and sets `grad_multiplier` to 1.
 void begin_step(Context& ctx, DeviceArray<StepControl>& control);
-/// A step ends, all in one launch. `step`, or `skipped` if `found_inf`, counts up;
-/// `grad_multiplier` is 1 again. With `found_inf` live becomes committed again, else committed
-/// becomes live: the running statistics, both f32 of one shape, obey the same flag as the weights.
-/// The loss scale moves as `scaling` says: from the overflow on that is number `hysteresis` in a
-/// row, each multiplies it by `backoff_factor`, not below `floor`; after `growth_interval` clean
-/// steps it is multiplied by `growth_factor`, not above `ceiling`; a static scale stays as it is.
-/// Throws UsageError as `check_loss_scaling`.
+/// Ends a step in one launch. Increments `step`, or `skipped` if `found_inf` is set, and resets
+/// `grad_multiplier` to 1. If `found_inf` is set, copies committed to live; otherwise copies live
+/// to committed. So the running statistics, both f32 of the same shape, follow the same flag as the
+/// weights. Updates the loss scale according to `scaling`. From the overflow number `hysteresis` in
+/// a row on, each one multiplies it by `backoff_factor`, but not below `floor`. After
+/// `growth_interval` clean steps it is multiplied by `growth_factor`, but not above `ceiling`. A
+/// static scale does not change. Throws UsageError as `check_loss_scaling` does.
 void end_step(Context& ctx,
               Tensor& live,
               Tensor& committed,

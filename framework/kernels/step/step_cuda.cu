@@ -1,6 +1,6 @@
-// The control block of a step: rules that one thread applies, and the end of a step in one launch,
-// which commits or restores the running statistics by the flag, which all threads read and none
-// writes there.
+// The control block of a step: rules that one thread applies, and the end of a step in one launch.
+// That launch commits or restores the running statistics according to the flag, which all threads
+// read and none changes.
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/launch.cuh"
 #include "framework/kernels/step/step_kernels.h"
@@ -10,13 +10,14 @@
 namespace learn::cuda {
 namespace {
 
-/// One thread lets `rule` change the control block.
+/// Applies `rule` to the control block in one thread.
 template <class Rule>
 __global__ void change_kernel(Rule rule, StepControl* control) {
   rule(*control);
 }
 
-/// All threads read `found_inf`, which is not written here; the first one changes the rest.
+/// Ends a step. All threads read `found_inf`, which no thread writes here; the first thread changes
+/// the other fields.
 __global__ void end_step_kernel(
     float* live, float* committed, std::int64_t n, LossScaleOptions scaling, StepControl* control) {
   const std::int64_t i = device::thread_index();

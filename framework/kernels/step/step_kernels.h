@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 
-/// `change` lets a rule of step_rules.h change the control block. `end_step`: `live` and
-/// `committed` have n elements; with `found_inf` committed becomes live, else live becomes
-/// committed.
+/// Kernels on the control block. `change` applies a rule of step_rules.h. In `end_step`, `live` and
+/// `committed` have n elements. If `found_inf` is set, committed is copied to live; otherwise live
+/// is copied to committed.
 namespace learn {
 namespace reference {
 

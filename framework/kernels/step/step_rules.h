@@ -3,7 +3,7 @@
 #include "framework/kernels/common/step_control.h"
 #include "framework/kernels/step/loss_scale_options.h"
 
-/// Rules for the control block, as plain functions that host and device code share.
+/// Operations on the control block as plain functions that host and device code share.
 namespace learn::step_rules {
 
 LEARN_HD constexpr void begin(StepControl& control) {
@@ -11,7 +11,7 @@ LEARN_HD constexpr void begin(StepControl& control) {
   control.grad_multiplier = 1;
 }
 
-/// 1e-6 keeps a norm of zero from dividing, as in PyTorch's clip_grad_norm_.
+/// Adding 1e-6 avoids a division by a norm of zero, as in PyTorch's clip_grad_norm_.
 LEARN_HD constexpr void clip_by_norm(StepControl& control, float norm, float max_norm) {
   const float coefficient = max_norm / (norm * control.grad_multiplier + 1e-6F);
   const bool finite = norm - norm == 0;
@@ -44,7 +44,7 @@ LEARN_HD constexpr void end(StepControl& control, const LossScaleOptions& scalin
   update_scale(control, scaling);
 }
 
-/// Rules that a separate launch applies.
+/// The rules that run in separate launches.
 struct Write {
   static constexpr const char* kName = "write_control";
   StepControl value;
@@ -55,7 +55,7 @@ struct SetScale {
   float scale;
   LEARN_HD void operator()(StepControl& control) const { set_scale(control, scale); }
 };
-/// Takes the scale of another block; nothing else.
+/// Copies only the scale of another block.
 struct ShareScale {
   static constexpr const char* kName = "share_loss_scale";
   const StepControl* from;
@@ -64,7 +64,7 @@ struct ShareScale {
     control.inverse_scale = from->inverse_scale;
   }
 };
-/// An overflow that another block has found is one here too.
+/// Sets `found_inf` if another block has found an overflow.
 struct CollectFoundInf {
   static constexpr const char* kName = "collect_found_inf";
   const StepControl* from;

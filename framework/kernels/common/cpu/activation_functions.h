@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Activations within other loops. The piecewise linear ones are functors, which a loop inlines.
-/// The others, such as gelu, are smooth and run in a separate loop, strip by strip: inlined into a
-/// longer one, their exponentials keep the compiler from vectorising it.
+/// Activations for use inside other loops. The piecewise linear ones are functors, which a loop
+/// inlines. The others (for example gelu) are smooth and need a separate loop, strip by strip. If
+/// they were inlined into a longer loop, their exponentials would keep the compiler from
+/// vectorising it.
 ///
-/// Slopes multiply instead of masking, so a NaN or an infinity in dy is never hidden from the
-/// look-out for overflow.
+/// Slopes multiply instead of masking, so that a NaN or an infinity in dy always reaches the
+/// overflow check.
 namespace learn::cpu {
 
 [[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
@@ -17,16 +18,15 @@ namespace learn::cpu {
          kind.name != ActivationKind::Name::leaky_relu;
 }
 
-/// Applies a smooth activation in place: values[i] = act(values[i]). No threads.
+/// Applies a smooth activation in place: values[i] = act(values[i]). Uses no threads.
 void smooth_values(const ActivationKind& kind, float* values, std::int64_t n);
-/// Replaces values by the derivative of a smooth activation: values[i] = act'(values[i]). No
-/// threads.
+/// Applies the slope of a smooth activation in place: values[i] = act'(values[i]). Uses no threads.
 void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n);
 
-/// Floats of a strip: they stay in the first-level cache and fit on the stack.
+/// Floats per strip. A strip stays in the first-level cache and fits on the stack.
 inline constexpr std::int64_t kStrip = 512;
 
-/// Calls `body(first, count)` for strips of [0, n), in order.
+/// Calls `body(first, count)` for the strips of [0, n), in order.
 template <class Body>
 void for_strips(std::int64_t n, Body body) {
   for (std::int64_t first = 0; first < n; first += kStrip) body(first, std::min(kStrip, n - first));
@@ -45,7 +45,7 @@ void with_value(const ActivationKind& kind, Body&& body) {
   }
 }
 
-/// The derivative of relu, which passes on what NaN gets.
+/// The derivative of relu. It passes the gradient on where the input is NaN.
 struct ReluSlope {
   float operator()(float x) const { return x <= 0 ? 0.0F : 1.0F; }
 };

@@ -6,7 +6,7 @@
 
 namespace learn::cpu {
 
-/// db (k) (+)= dy (rows,k) summed over rows.
+/// Computes db (k) (+)= dy (rows,k) summed over rows.
 template <class T>
 void bias_backward(
     const Exec& exec, const T* dy, std::int64_t rows, std::int64_t k, T* db, GradMode mode);

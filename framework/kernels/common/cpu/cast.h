@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// On the CPU: any two of f32, f16, bf16. Bit for bit the conversions of core/dtype.h.
+/// Conversions on the CPU between any two of f32, f16 and bf16, bit for bit as in core/dtype.h.
 namespace learn::cpu {
 
 template <class From, class To>

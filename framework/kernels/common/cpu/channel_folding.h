@@ -7,12 +7,12 @@
 
 namespace learn::cpu {
 
-/// (rows, channels) seen as fewer, wider rows, so that few or oddly many channels still fill
-/// vectors: `fold` adjacent rows make one of `width` lanes, and lane v holds channel v % channels.
-/// The rest is the tail: `tail` lanes of one more row.
+/// A view of (rows, channels) as fewer, wider rows, so that a small or odd number of channels still
+/// fills vectors. `fold` consecutive rows form one row of `width` lanes, and lane v holds channel
+/// v % channels. The remainder is the tail: `tail` lanes of one more row.
 struct ChannelFolding {
   static constexpr std::int64_t kLanes = 64;     ///< a few vectors of any instruction set
-  static constexpr std::int64_t kGrain = 16384;  ///< elements a thread takes at least
+  static constexpr std::int64_t kGrain = 16384;  ///< minimum number of elements per thread
 
   std::int64_t channels, fold, width, rows, tail;
 
@@ -23,18 +23,18 @@ struct ChannelFolding {
         rows(row_count / fold),
         tail(row_count % fold * channels) {}
 
-  /// Rows per chunk, at least.
+  /// Returns the minimum number of rows per chunk.
   [[nodiscard]] std::int64_t grain() const noexcept {
     return std::max<std::int64_t>(1, kGrain / width);
   }
   [[nodiscard]] std::int64_t chunks() const noexcept {
     return ThreadPool::chunk_count(rows, grain());
   }
-  /// Values in lane `v`: one per row, and one of the tail.
+  /// Returns the number of values in lane `v`: one per row, plus one if the tail reaches it.
   [[nodiscard]] double lane_rows(std::int64_t v) const noexcept {
     return static_cast<double>(v < tail ? rows + 1 : rows);
   }
-  /// Repeats the first `channels` values for all lanes.
+  /// Repeats the first `channels` values in all lanes.
   void repeat(float* lanes) const {
     for (std::int64_t v = channels; v < width; ++v) lanes[v] = lanes[v - channels];
   }

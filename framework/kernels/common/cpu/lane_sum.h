@@ -3,8 +3,9 @@
 
 namespace learn::cpu {
 
-/// The sum of term(0) ... term(n - 1), in as many partial sums as fill vectors: their number, and
-/// so the order of additions, is part of the result. For the body of `simd::run`.
+/// Returns the sum of term(0) ... term(n - 1), using enough partial sums to fill vectors. Their
+/// number determines the order of additions and so is part of the result. Call it in the body of
+/// `simd::run`.
 template <std::int64_t lane_count = 16, class Term>
 [[nodiscard]] float lane_sum(std::int64_t n, Term term) {
   float lanes[lane_count] = {};

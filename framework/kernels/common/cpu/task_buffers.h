@@ -8,11 +8,11 @@
 
 namespace learn::cpu {
 
-/// One scratch buffer per thread of a pool, kept warm in that core's cache. A task borrows one for
-/// its duration; which one it gets must not change its result.
+/// Scratch buffers, one per thread of a pool, each warm in a core's cache. A task borrows a buffer
+/// for its duration; its result must not depend on which one it gets.
 class TaskBuffers {
  public:
-  /// `floats` for each buffer, from `arena`.
+  /// Allocates `floats` for each buffer from `arena`.
   TaskBuffers(Arena& arena, const ThreadPool& threads, std::int64_t floats)
       : floats_((floats + 63) / 64 * 64),
         memory_(
@@ -36,7 +36,7 @@ class TaskBuffers {
   };
 
  private:
-  /// There are as many buffers as threads, so one is always free.
+  /// Returns a free buffer. One is always free because there are as many buffers as threads.
   std::size_t take() {
     for (std::size_t i = 0;; i = (i + 1) % taken_.size())
       if (!taken_[i].exchange(true, std::memory_order_acquire)) return i;

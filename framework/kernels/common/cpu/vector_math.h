@@ -7,13 +7,13 @@
 #include <limits>
 
 /// Transcendental functions as branch-free f32 arithmetic, which vectorises inside `simd::run`. The
-/// library's are calls, one element at a time.
+/// library's functions are calls that process one element at a time.
 namespace learn::cpu {
 
-/// e^x with a relative error below 2 units in the last place. Infinite above 88.7228, where C's is;
-/// 0 below -87.3365, of what would be subnormal, too, which many processors compute some thirty
-/// times slower; NaN stays NaN. Range reduction to |r| <= ln2/2 and a degree-6 polynomial
-/// (coefficients as in Cephes' expf).
+/// Returns e^x with a relative error below 2 units in the last place. It is infinite above 88.7228,
+/// like C's function. Below -87.3365 it is 0, although the result would be subnormal, because many
+/// processors compute subnormal numbers some thirty times slower. NaN stays NaN. Uses range
+/// reduction to |r| <= ln2/2 and a degree-6 polynomial (coefficients from Cephes' expf).
 [[nodiscard]] inline float vexp(float x) {
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   constexpr float kRounder = 0x1.8p23F;
@@ -30,14 +30,14 @@ namespace learn::cpu {
   // p * 2^n: n is added to the exponent.
   const float scaled = std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) +
                                             (std::bit_cast<std::uint32_t>(shifted) << 23U));
-  const float above = x * std::numeric_limits<float>::infinity();  // NaN, too
+  const float above = x * std::numeric_limits<float>::infinity();  // also NaN
   const float bounded = x <= 88.72283F ? scaled : above;
   return x < -87.33654F ? 0.0F : bounded;
 }
 
-/// The normal distribution's Phi(x) = erfc(-x / sqrt 2) / 2, with an absolute error below 2^-22:
-/// the Chebyshev form of erfc in Numerical Recipes (2nd edition, 6.2), whose relative error is
-/// below 1.2e-7.
+/// Returns the normal distribution's Phi(x) = erfc(-x / sqrt 2) / 2 with an absolute error below
+/// 2^-22. Uses the Chebyshev form of erfc in Numerical Recipes (2nd edition, 6.2), whose relative
+/// error is below 1.2e-7.
 [[nodiscard]] inline float vnormal_cdf(float x) {
   const float z = std::fabs(x) * 0.707106781F;
   const float t = 1 / (1 + 0.5F * z);
@@ -55,8 +55,8 @@ namespace learn::cpu {
   return x < 0 ? tail : 1 - tail;
 }
 
-/// The natural logarithm, with a relative error below 2 units in the last place, of subnormal
-/// numbers too; -infinity of 0, NaN of what is negative. Cephes' logf.
+/// Returns the natural logarithm with a relative error below 2 units in the last place, also for
+/// subnormal numbers. log(0) is -infinity, and a negative number gives NaN. From Cephes' logf.
 [[nodiscard]] inline float vlog(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr std::uint32_t kRootHalf = 0x3F3504F3U;
@@ -84,18 +84,18 @@ namespace learn::cpu {
   return x > 0 ? positive : other;
 }
 
-/// log(1 + x) for small x too.
+/// Returns log(1 + x), accurate for small x too.
 [[nodiscard]] inline float vlog1p(float x) {
   const float u = 1 + x;
-  const float lost = (x - (u - 1)) / u;  // what 1 + x rounded away, as a part of it
+  const float lost = (x - (u - 1)) / u;  // the part that rounding lost in 1 + x, relative to it
   const float log = vlog(u);
   return u > 0 && u < std::numeric_limits<float>::infinity() ? log + lost : log;
 }
 
-/// The largest number, of either sign, that `vsin` and `vcos` are for.
+/// The largest magnitude that `vsin` and `vcos` accept.
 inline constexpr float kVsinMost = 8192;
 
-/// The sine of x + quarters * pi / 2.
+/// Returns the sine of x + quarters * pi / 2.
 [[nodiscard]] inline float vsin_of_quarter(float x, std::uint32_t quarters) {
   constexpr float kRounder = 0x1.8p23F;
   const float shifted = x * 0.636619772F + kRounder;
@@ -105,12 +105,14 @@ inline constexpr float kVsinMost = 8192;
   return sine_polynomial(r, std::bit_cast<std::uint32_t>(shifted) + quarters);
 }
 
-/// Sine and cosine of up to `kVsinMost`, with an error below 2^-23, and below 2 units in the last
-/// place where x is; NaN of NaN. Range reduction to |r| <= pi/4.
+/// Return the sine and cosine of numbers up to `kVsinMost` with an error below 2^-23, and below 2
+/// units in the last place of the result where x is small; NaN gives NaN. Range reduction to |r| <=
+/// pi/4.
 [[nodiscard]] inline float vsin(float x) { return vsin_of_quarter(x, 0); }
 [[nodiscard]] inline float vcos(float x) { return vsin_of_quarter(x, 1); }
 
-/// The hyperbolic tangent, with a relative error below 4 units in the last place. Cephes' tanhf.
+/// Returns the hyperbolic tangent with a relative error below 4 units in the last place. From
+/// Cephes' tanhf.
 [[nodiscard]] inline float vtanh(float x) {
   const float magnitude = std::fabs(x);
   const float s = x * x;

@@ -23,19 +23,20 @@ struct CpuId {
   unsigned a = 0, b = 0, c = 0, d = 0;
 };
 
-/// Zeros for a leaf that the processor does not have.
+/// Returns zeros for a leaf that the processor does not have.
 CpuId cpuid(unsigned leaf, unsigned subleaf) {
   CpuId id;
   __get_cpuid_count(leaf, subleaf, &id.a, &id.b, &id.c, &id.d);
   return id;
 }
 
-/// clang 14's __builtin_cpu_supports does not know this one.
+/// Tests the processor's flag because clang 14's __builtin_cpu_supports does not support this one.
 bool has_f16c() { return (cpuid(1, 0).c & bit_F16C) != 0; }
 
 bool has_avx512_bf16() { return (cpuid(7, 1).a & 1U << 5U) != 0; }
 
-/// AMD's make twice as many products as f32 would, Intel's half as many (ADR 0013).
+/// Returns whether AVX-512 BF16 is faster than f32. AMD's computes twice as many products as f32,
+/// Intel's half as many (ADR 0013).
 bool has_fast_avx512_bf16() {
   const CpuId id = cpuid(0, 0);
   return has_avx512_bf16() && id.b == signature_AMD_ebx && id.c == signature_AMD_ecx &&
@@ -44,11 +45,12 @@ bool has_fast_avx512_bf16() {
 #endif
 
 #if defined(__x86_64__) && defined(__linux__)
-/// The kernel saves the tiles' 8 kB only for processes that have asked for it, once.
+/// Returns whether the process may use AMX. The kernel saves the tiles' 8 kB only for processes
+/// that have requested it once.
 bool has_amx() {
   constexpr unsigned kBf16 = 1U << 22U;
   constexpr unsigned kTiles = 1U << 24U;
-  constexpr unsigned long kTileData = 18;  // its number among the states of the processor
+  constexpr unsigned long kTileData = 18;  // its number among the processor's states
   const unsigned features = cpuid(7, 0).d;
   return has_avx512_bf16() && (features & kBf16) != 0 && (features & kTiles) != 0 &&
          syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, kTileData) == 0;

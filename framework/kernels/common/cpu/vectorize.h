@@ -4,34 +4,34 @@
 #include <cstdint>
 #include <utility>
 
-/// Vectorization of most fast CPU kernels (convolution and matrix product have simd/kernels.h):
-/// plain loops, which the compiler vectorizes, are compiled for several instruction sets, and the
-/// best one the machine has is chosen at run time. It avoids intrinsics, source files per
-/// instruction set (whose inline functions the linker would mix up) and ifuncs (which break thread
-/// sanitizers). In short:
+/// How most of the fast CPU kernels use the vector units (convolution and matrix product use
+/// simd/kernels.h instead). Plain loops, which the compiler vectorises, are compiled for several
+/// instruction sets, and the best one of the machine is selected at run time. They need
+/// neither intrinsics, nor per-ISA source files (whose inline functions the linker would mix up),
+/// nor ifuncs (which thread sanitizers do not survive). In short:
 ///
-///     threads.parallel_for(n, grain, [=](std::int64_t begin, std::int64_t end) {
+///     threads.parallel_for(n, grain, [=](std::int64_t first, std::int64_t last) {
 ///       simd::run([=] {
 ///         LEARN_VECTORIZE
-///         for (std::int64_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
+///         for (std::int64_t i = first; i < last; ++i) y[i] = a[i] + b[i];
 ///       });
 ///     });
 ///
-/// The lambda of `run` is inlined, with all it calls, into one function per instruction set. So it
-/// must hold hot loops only, call only inline functions, and capture pointers by value. An `if`
-/// over elements becomes a blend when both sides are cheap; a float sum needs explicit lanes (see
-/// cpu/reduce.cpp), because the order of additions is part of the result. Results may differ
-/// between instruction sets in the last bit (fused multiply-add), never between thread counts.
+/// The lambda of `run` and everything it calls are inlined into one function per instruction set.
+/// So it must contain only hot loops, call only inline functions, and capture pointers by value. An
+/// `if` over elements becomes a blend when both sides are cheap. A float sum needs explicit lanes
+/// (see cpu/reduce.cpp), because the order of additions is part of the result. Results may differ
+/// between instruction sets in the last bit (fused multiply-add), but never between thread counts.
 namespace learn::cpu::simd {
 
-/// `avx512_bf16` is avx512 with dot products of bf16 that pay, `amx` has a matrix unit for them
-/// besides (simd/tiles.h).
+/// The instruction sets. `avx512_bf16` is avx512 with profitable dot products of bf16; `amx` also
+/// has a matrix unit for them (simd/tiles.h).
 enum class Isa : std::uint8_t { baseline, avx2, avx512, avx512_bf16, amx };
 
-/// The best instruction set of this machine; the environment variable LEARN_ISA (baseline, avx2,
-/// avx512, avx512_bf16, amx) lowers it, for tests. Throws UsageError for another word.
+/// Returns the best instruction set of this machine. The environment variable LEARN_ISA (baseline,
+/// avx2, avx512, avx512_bf16, amx) lowers it, for tests. Throws UsageError for another word.
 [[nodiscard]] Isa isa();
-/// Its word in LEARN_ISA.
+/// Returns its word in LEARN_ISA.
 [[nodiscard]] const char* name_of(Isa isa) noexcept;
 
 namespace detail {
@@ -80,14 +80,15 @@ void run(F body) {
   }
 }
 
-/// `parallel_for` whose `body(begin, end)` is compiled for each instruction set.
+/// Runs `parallel_for` with its body compiled for each instruction set.
 template <class F>
 void parallel_for(ThreadPool& threads, std::int64_t n, std::int64_t grain, F body) {
   threads.parallel_for(
       n, grain, [&](std::int64_t begin, std::int64_t end) { run([=] { body(begin, end); }); });
 }
 
-/// to = from. g++ vectorises no loop that assigns objects of a class, as the halves are.
+/// Assigns from to `to`. g++ does not vectorise loops that assign objects of a class, which the
+/// halves are.
 template <class T>
 void assign(T& to, const T& from) {
   if constexpr (requires { to.bits; })
@@ -98,8 +99,8 @@ void assign(T& to, const T& from) {
 
 }  // namespace learn::cpu::simd
 
-/// Before a loop whose iterations do not depend on each other although the compiler cannot know:
-/// an elementwise kernel that may run in place. Without it the check for overlap would send an
+/// Put this before a loop whose iterations are independent although the compiler cannot prove it,
+/// such as an elementwise kernel that may run in place. Without it the overlap check would send an
 /// in-place call to the scalar version.
 #if defined(__clang__)
 #define LEARN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")

@@ -4,8 +4,9 @@
 namespace learn::cuda {
 namespace device {
 
-/// Activation functions as value and slope in f32. NaN stays NaN; at a kink the slope is the
-/// negative side's, and at NaN relu's is 1 and leaky relu's the negative side's, as PyTorch.
+/// Activation functions as value and slope in f32. NaN stays NaN. At a kink the slope is that on
+/// the negative side; at NaN it is 1 for relu and the slope on the negative side for leaky relu, as
+/// in PyTorch.
 struct Gelu {
   __device__ float value(float x) const { return 0.5F * x * (1.0F + erff(x * 0.70710678F)); }
   __device__ float slope(float x) const {
@@ -20,10 +21,10 @@ struct Silu {
   }
 };
 
-/// Two straight lines that meet at 0: identity, relu and leaky relu by their parameters.
+/// Two straight lines that meet at 0. Its parameters make it identity, relu or leaky relu.
 struct LeakyRelu {
   float negative;  ///< slope below 0
-  bool flat;       ///< it is 0, also for -inf
+  bool flat;       ///< `negative` is 0, and so is the value at -inf
   __device__ float value(float x) const {
     const float below = flat ? 0.0F : x * negative;
     return x < 0.0F ? below : x;
@@ -35,8 +36,8 @@ struct LeakyRelu {
 
 }  // namespace device
 
-/// Calls `f(act)` with the device functions of `kind`. Identity, relu and leaky relu share one,
-/// which spares every kernel two copies of itself.
+/// Calls `f(act)` with the device functions of `kind`. Identity, relu and leaky relu share one
+/// type, which saves two instantiations of every kernel.
 template <class F>
 void with_activation(const ActivationKind& kind, F&& f) {
   switch (kind.name) {

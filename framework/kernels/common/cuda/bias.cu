@@ -1,5 +1,5 @@
-// y = x + bias, and db = sum over rows of dy: blocks of rows, then a warp per channel; reads dy
-// once.
+// y = x + bias, and db = the sum over rows of dy: first blocks of rows, then a warp per channel.
+// Reads dy once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/bias.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
@@ -27,7 +27,7 @@ __global__ void add_bias_kernel(Columns c, const T* x, const T* bias, T* y) {
   }
 }
 
-/// partial (channels, row blocks): one sum per channel and block of rows.
+/// Computes partial (channels, row blocks): one sum per channel and block of rows.
 template <int count, class T>
 __global__ void column_sums_kernel(Columns c, const T* x, float* partial) {
   __shared__ float scratch[count * kColumnThreads];
@@ -48,7 +48,7 @@ __global__ void column_sums_kernel(Columns c, const T* x, float* partial) {
 
 constexpr int kJoinThreads = 128;
 
-/// A warp per channel adds up its row of `partial`.
+/// Adds up a row of `partial` with a warp per channel.
 template <bool accumulate, class T>
 __global__ void reduce_partials_kernel(std::int64_t channels,
                                        std::int64_t parts,
@@ -65,7 +65,6 @@ __global__ void reduce_partials_kernel(std::int64_t channels,
   out[channel] = device::store<T>(sum);
 }
 
-/// to (+)= from, rows of different pitch.
 }  // namespace
 
 template <class T>

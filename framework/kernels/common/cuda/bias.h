@@ -7,11 +7,12 @@
 /// Biases of (rows, channels): f32, f16, bf16, arithmetic in f32. Device pointers; enqueue only.
 namespace learn::cuda {
 
-/// y = x + bias.
+/// Computes y = x + bias.
 template <class T>
 void add_bias(
     Stream stream, const T* x, const T* bias, T* y, std::int64_t rows, std::int64_t channels);
-/// db (channels) (+)= dy (rows, channels) summed over rows, in an order that sizes alone decide.
+/// Computes db (channels) (+)= dy (rows, channels) summed over rows. The order of additions depends
+/// only on the sizes.
 template <class T>
 void bias_backward(
     const Exec& exec, const T* dy, std::int64_t rows, std::int64_t channels, T* db, GradMode mode);

@@ -10,25 +10,25 @@
 
 namespace learn::cuda {
 
-/// How many blocks a launch has, and the threads of each.
+/// The number of blocks of a launch and the threads of each block.
 struct Grid {
   std::int64_t blocks;
   int threads;
 };
 
-/// One block.
+/// Returns a grid of one block.
 [[nodiscard]] inline Grid single_block(int threads) { return {1, threads}; }
-/// A thread for each of n, in blocks of `threads`.
+/// Returns a grid with a thread for each of n, in blocks of `threads`.
 [[nodiscard]] inline Grid thread_each(std::int64_t n, int threads) {
   return {ceil_div(n, threads), threads};
 }
-/// A warp for each of n, in blocks of `threads`.
+/// Returns a grid with a warp for each of n, in blocks of `threads`.
 [[nodiscard]] inline Grid warp_each(std::int64_t n, int threads) {
   return thread_each(n * 32, threads);
 }
 
-/// Launches `kernel` and reports a failed launch immediately, with the kernel's name. Does nothing
-/// for an empty grid.
+/// Launches `kernel` and reports a failed launch at once, under the kernel's name. Does nothing for
+/// an empty grid.
 template <class... Params, class... Args>
 void launch(
     const char* name, void (*kernel)(Params...), const Grid& grid, Stream stream, Args&&... args) {

@@ -6,11 +6,12 @@
 
 #include <cstdint>
 
-/// Elementwise kernels from a function of one element.
+/// Elementwise kernels built from a function of one element.
 namespace learn::cuda {
 
-/// y[i] (+)= f(i, in[i]...). The first `packs` threads take 16 bytes each, the rest one element
-/// each: the tail after the packs, or everything if the arrays are not aligned.
+/// Computes y[i] (+)= f(i, in[i]...). The first `packs` threads process 16 bytes each. The others
+/// process one element each: the tail after the packs, or everything where the arrays are not
+/// aligned.
 template <bool accumulate, class F, class Out, class... In>
 __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, const In*... in) {
   constexpr int kCount = device::kPack<Out, In...>;
@@ -36,14 +37,15 @@ __global__ void map_kernel(std::int64_t n, std::int64_t packs, F f, Out* y, cons
   y[i] = device::store<Out>(value);
 }
 
-/// One thread for each of the `packs` in n elements, and for each element after them.
+/// Returns a grid with a thread for each of the `packs` among n elements and for each element of
+/// the tail.
 template <int count>
 [[nodiscard]] Grid elementwise_grid(std::int64_t n, std::int64_t packs) {
   return thread_each(packs + (n - packs * count), device::kElementwiseThreads);
 }
 
-/// y = f, or y += f, over n elements; `y` may be one of the inputs. `F` is called on the device as
-/// f(index, values...) in f32.
+/// Computes y = f, or y += f, over n elements; `y` may be one of the inputs. `F` is called on the
+/// device as f(index, values...) in f32.
 template <bool accumulate, class F, class Out, class... In>
 void map_as(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
   constexpr int kCount = device::kPack<Out, In...>;
@@ -52,13 +54,14 @@ void map_as(const char* name, Stream stream, std::int64_t n, F f, Out* y, const 
   launch(name, kernel, elementwise_grid<kCount>(n, packs), stream, n, packs, f, y, in...);
 }
 
-/// y = f over n elements: what never adds has no kernel that would.
+/// Computes y = f over n elements. It instantiates no accumulating kernel, for operations that
+/// never add.
 template <class F, class Out, class... In>
 void map(const char* name, Stream stream, std::int64_t n, F f, Out* y, const In*... in) {
   map_as<false>(name, stream, n, f, y, in...);
 }
 
-/// y (+)= f over n elements.
+/// Computes y (+)= f over n elements.
 template <class F, class Out, class... In>
 void map(
     const char* name, Stream stream, GradMode mode, std::int64_t n, F f, Out* y, const In*... in) {

@@ -1,5 +1,5 @@
-// Rows of any width to and from rows of multiples of 16 bytes with trailing zeros: reads and writes
-// each element once.
+// Copies between rows of any width and rows that are padded with zeros to multiples of 16 bytes.
+// Reads and writes each element once.
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/convert.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
@@ -17,7 +17,7 @@ using device::thread_index;
 template <class T>
 using Row = device::Pack<T, kPack<T>>;
 
-/// One thread writes 16 bytes of a padded row.
+/// Writes padded rows; each thread writes 16 bytes of a row.
 template <class T>
 __global__ void pad_kernel(
     const T* x, std::int64_t columns, Row<T>* padded, std::int64_t row_packs, std::int64_t packs) {

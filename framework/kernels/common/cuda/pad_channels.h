@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-/// Between our rows of any width and rows that start at multiples of 16 bytes. Device pointers;
+/// Copies between rows of any width and rows that start at multiples of 16 bytes. Device pointers;
 /// enqueue only.
 namespace learn::cuda {
 
-/// padded (rows,width) = x (rows,columns) with zeros after each row. `padded` is 16-byte aligned
-/// and so are its rows. f16, bf16.
+/// Computes padded (rows,width) = x (rows,columns) with each row extended by zeros. `padded` and
+/// its rows are 16-byte aligned. f16, bf16.
 template <class T>
 void pad_channels(Stream stream,
                   const T* x,
@@ -17,7 +17,7 @@ void pad_channels(Stream stream,
                   std::int64_t columns,
                   T* padded,
                   std::int64_t width);
-/// x (rows,columns) (+)= the first columns of padded (rows,width). f32, f16, bf16.
+/// Computes x (rows,columns) (+)= the first columns of padded (rows,width). f32, f16, bf16.
 template <class T>
 void unpad_channels(Stream stream,
                     const T* padded,

@@ -3,16 +3,17 @@
 
 #include <cstdint>
 
-/// Sine and cosine in f32 without local memory, which the toolkit's take for large arguments.
+/// Sine and cosine in f32 without local memory, which the toolkit's functions need for large
+/// arguments.
 namespace learn::cuda::device {
 
-/// An angle of `quarters` * pi / 2 + `rest`, |rest| <= pi/4.
+/// The angle `quarters` * pi / 2 + `rest`, |rest| <= pi/4.
 struct Angle {
   std::uint32_t quarters;
   float rest;
 };
 
-/// Word `k` of 2/pi in binary: the sum of word(k) * 2^(-32 k).
+/// Returns word `k` of 2/pi in binary: 2/pi is the sum of word(k) * 2^(-32 k).
 __device__ inline std::uint32_t word_of_two_over_pi(int k) {
   return k == 0   ? 0
          : k == 1 ? 0xA2F9836EU
@@ -24,12 +25,12 @@ __device__ inline std::uint32_t word_of_two_over_pi(int k) {
                   : 0xFE5163ABU;
 }
 
-/// Reduces any finite |x| >= 1 with only those bits of 2/pi that affect the fraction of the
-/// quotient or its last two integer bits (Payne and Hanek, 1983).
+/// Reduces any finite |x| >= 1. Only those bits of 2/pi count that contribute to the fraction of
+/// x * 2/pi or to the last two bits of its integer part (Payne and Hanek, 1983).
 __device__ inline Angle reduce_by_bits(float x) {
   const std::uint32_t bits = __float_as_uint(x);
-  // |x| = m * 2^(at - 30): 2/pi is moved by `at` bits, so that x / (2 pi) starts at its binary
-  // point.
+  // |x| = m * 2^(at - 30). 2/pi is shifted by `at` bits, so that the product starts at the binary
+  // point of x / (2 pi).
   const std::uint32_t m = (bits & 0x007FFFFFU) | 0x00800000U;
   const int at = static_cast<int>(bits >> 23U & 0xFFU) - 150 + 30;
   const int k = at / 32;
@@ -47,7 +48,7 @@ __device__ inline Angle reduce_by_bits(float x) {
                                 (static_cast<std::uint64_t>(m) * moved(c, d) >> 32U);
   const std::uint64_t quarters = (product + (std::uint64_t{1} << 61U)) >> 62U;
   const auto rest = static_cast<std::int64_t>(product - (quarters << 62U));
-  const float magnitude = static_cast<float>(rest) * 0x1.921fb6p-62F;  // pi / 2 of 2^62
+  const float magnitude = static_cast<float>(rest) * 0x1.921fb6p-62F;  // pi / 2 in units of 2^62
   return bits >> 31U == 0 ? Angle{static_cast<std::uint32_t>(quarters), magnitude}
                           : Angle{0U - static_cast<std::uint32_t>(quarters), -magnitude};
 }
@@ -55,14 +56,14 @@ __device__ inline Angle reduce_by_bits(float x) {
 __device__ inline Angle reduce_angle(float x) {
   if (fabsf(x) > 8192.0F && isfinite(x)) return reduce_by_bits(x);
   const float n = rintf(x * 0.636619772F);
-  // Parts of pi / 2; n times each is exact inside of its sum.
+  // Parts of pi / 2; fmaf adds n times each part without rounding the product.
   float rest = fmaf(-n, 0x1.921fb6p+0F, x);
   rest = fmaf(-n, -0x1.777a5cp-25F, rest);
   rest = fmaf(-n, -0x1.ee59dap-50F, rest);
   return {static_cast<std::uint32_t>(static_cast<int>(n)), rest};
 }
 
-/// The sine of x and `more` quarters.
+/// Returns the sine of x plus `more` quarters.
 __device__ inline float sine(float x, std::uint32_t more) {
   const Angle angle = reduce_angle(x);
   return sine_polynomial(angle.rest, angle.quarters + more);

@@ -30,10 +30,10 @@ StagedInput::StagedInput(
         copy_.data(), from, bytes_of(dtype, shape), cudaMemcpyDeviceToDevice, stream));
     return;
   }
-  // Rows of the requested width are copied as one long row, with the rows of zeros at its end.
+  // Rows that already have the required width form one long row, followed by the rows of zeros.
   const bool one = shape.columns == shape.width;
   visit_floating(dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == 2)  // nothing else is padded
+    if constexpr (sizeof(T) == 2)  // no other type is padded
       pad_channels(stream,
                    static_cast<const T*>(from),
                    one ? 1 : shape.rows,

@@ -6,16 +6,17 @@
 
 #include <cstdint>
 
-/// Operands in the form that the libraries' fast algorithms need: 16-byte aligned, rows too.
+/// Operands in the form that the libraries' fast algorithms need: 16-byte aligned, rows included.
 namespace learn::cuda {
 
-/// A matrix of `rows` rows whose `columns` elements the library reads as `width` elements, with
-/// trailing zeros. `all_rows` may be more than `rows`: rows of zeros at the end.
+/// A matrix of `rows` rows whose `columns` elements are padded with zeros to the `width` elements
+/// that the library sees. If `all_rows` exceeds `rows`, rows of zeros are appended.
 struct StagedShape {
   std::int64_t rows, columns, width, all_rows;
 };
 
-/// An operand that is read: itself if it has that form, otherwise a copy in scratch memory.
+/// An input operand: the tensor itself if it already has this form, otherwise a copy in scratch
+/// memory.
 class StagedInput {
  public:
   StagedInput(
@@ -27,12 +28,13 @@ class StagedInput {
   const void* data_;
 };
 
-/// A result: written in place, or into scratch memory and brought home by `finish`.
+/// A result, written in place or into scratch memory from which `finish` copies it to its
+/// destination.
 class StagedOutput {
  public:
   StagedOutput(Stream stream, Arena& workspace, DType dtype, void* to, const StagedShape& shape);
   [[nodiscard]] void* data() const noexcept { return data_; }
-  /// The library must accumulate by itself; a staged result is accumulated by `finish`.
+  /// If true, the library must accumulate itself; otherwise `finish` accumulates the staged result.
   [[nodiscard]] bool in_place() const noexcept { return copy_.empty(); }
   void finish(GradMode mode);
 

@@ -7,23 +7,25 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Sums over all elements in two stages, without atomics: the order depends on sizes alone.
+/// Sums over all elements in two stages, without atomics: the order of additions depends only on
+/// the sizes.
 namespace learn::cuda {
 
 inline constexpr int kSumThreads = 256;
 inline constexpr std::int64_t kMaxPartials = 1024;
 
-/// Partial sums that `partial_sums` makes of n elements: at most `kMaxPartials`.
+/// Returns the number of partial sums that `partial_sums` makes of n elements, at most
+/// `kMaxPartials`.
 [[nodiscard]] inline std::int64_t partials_of(std::int64_t n) {
   constexpr std::int64_t kElementsPerBlock = kSumThreads * 16;
   return std::clamp<std::int64_t>(ceil_div(n, kElementsPerBlock), 1, kMaxPartials);
 }
 
-/// The launch that makes them.
+/// Returns the launch that computes them.
 [[nodiscard]] inline Grid sum_grid(std::int64_t n) { return {partials_of(n), kSumThreads}; }
 
-/// partial[block] = the sum of f(in[i]...) over this block's share of [0, n). Threads take packs,
-/// a grid apart, then the tail element by element.
+/// Computes partial[block] = the sum of f(in[i]...) over this block's share of [0, n). Threads take
+/// packs in steps of the grid, then single elements of the tail.
 template <class F, class... In>
 __global__ void partial_sums_kernel(
     std::int64_t n, std::int64_t packs, F f, float* partial, const In*... in) {
@@ -44,7 +46,7 @@ __global__ void partial_sums_kernel(
   if (threadIdx.x == 0) partial[blockIdx.x] = total;
 }
 
-/// `partial` gets `partials_of(n)` sums.
+/// Writes `partials_of(n)` sums to `partial`.
 template <class F, class... In>
 void partial_sums(
     const char* name, Stream stream, std::int64_t n, F f, float* partial, const In*... in) {
@@ -54,7 +56,7 @@ void partial_sums(
   launch(name, kernel, sum_grid(n), stream, n, packs, f, partial, in...);
 }
 
-/// *out = finish(the sum of n values), by one block.
+/// Computes *out = finish(the sum of n values) in one block.
 template <class Finish>
 __global__ void join_kernel(std::int64_t n, const float* values, Finish finish, float* out) {
   float sum = 0;
@@ -71,7 +73,7 @@ void reduce_partials(
   launch("reduce_partials", join_kernel<Finish>, one, stream, n, values, finish, out);
 }
 
-/// A `Finish` of `reduce_partials`: times a factor.
+/// A `Finish` of `reduce_partials` that multiplies by a factor.
 struct ScaleBy {
   float factor;
   __device__ float operator()(float sum) const { return factor * sum; }

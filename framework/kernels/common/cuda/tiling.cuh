@@ -6,19 +6,20 @@
 #include <algorithm>
 #include <cstdint>
 
-/// How (rows, channels) matrices are cut into blocks of threads.
+/// Partition of (rows, channels) matrices into blocks of threads.
 namespace learn::cuda {
 
-/// Each thread keeps its `count` channels and walks down `rows_per_thread` rows, or more if that
-/// would make more than `most_row_blocks` blocks of rows. Depends on sizes alone, as sums must.
+/// Returns a partition in which each thread keeps its `count` channels and walks down
+/// `rows_per_thread` rows, or more if there would be more than `most_row_blocks` blocks of rows. It
+/// depends only on the sizes, as reproducible sums require.
 [[nodiscard]] inline device::Columns tile_columns(std::int64_t rows,
                                                   std::int64_t channels,
                                                   int count,
                                                   std::int64_t rows_per_thread,
                                                   std::int64_t most_row_blocks) {
   const std::int64_t packs = channels / count;
-  // A warp's width reads 512 bytes in one piece; fewer channels leave threads for more rows, and
-  // few rows leave threads for more channels.
+  // A warp's width reads 512 bytes in one piece. If there are fewer channels, threads take more
+  // rows; if there are few rows, threads take more channels.
   int log2 = 0;
   while ((1 << log2) < packs && (log2 < 5 || (log2 < 8 && (device::kColumnThreads >> log2) > rows)))
     ++log2;
@@ -33,17 +34,18 @@ namespace learn::cuda {
           .longer_blocks = rows % row_blocks};
 }
 
-/// The launch that works on them.
+/// Returns the launch for a partition.
 [[nodiscard]] inline Grid grid_of(const device::Columns& columns) {
   return {columns.blocks(), device::kColumnThreads};
 }
 
-/// A large device has 132 processors: with fewer blocks some of them have nothing to do.
+/// Blocks that keep a large device busy. It has 132 processors, and with fewer blocks some would be
+/// idle.
 inline constexpr std::int64_t kBusyBlocks = 132;
 
-/// For elementwise work: sixteen rows per thread where that still fills a large device, so that
-/// what a thread knows of its channels is loaded seldom; fewer, down to one, until all of it is
-/// busy.
+/// Returns a partition for elementwise work: sixteen rows per thread where that still fills a large
+/// device, so that a thread seldom loads its per-channel values. Otherwise it uses fewer rows, down
+/// to one, until the whole device is busy.
 [[nodiscard]] inline device::Columns tiling_for_writing(std::int64_t rows,
                                                         std::int64_t channels,
                                                         int count) {
@@ -58,9 +60,10 @@ inline constexpr std::int64_t kBusyBlocks = 132;
   return c;
 }
 
-/// For sums over rows: enough blocks to fill a large device (132 processors, 8 blocks each), and
-/// not more partial results than one warp per channel adds up in passing. Sixteen rows per thread,
-/// fewer, down to four, until all of the device is busy: four loads are under way at once.
+/// Returns a partition for sums over rows: enough blocks to fill a large device (132 processors, 8
+/// blocks each), but no more partial results than one warp per channel can add up cheaply. Each
+/// thread takes sixteen rows, or fewer, down to four, until the whole device is busy; four loads
+/// are in flight at once.
 [[nodiscard]] inline device::Columns tiling_for_sums(std::int64_t rows,
                                                      std::int64_t channels,
                                                      int count) {
@@ -75,7 +78,8 @@ inline constexpr std::int64_t kBusyBlocks = 132;
   return c;
 }
 
-/// The most row blocks that `tiling_for_sums` makes of such a matrix, whatever its alignment.
+/// Returns the maximum number of row blocks that `tiling_for_sums` makes of such a matrix, for any
+/// alignment.
 [[nodiscard]] inline std::int64_t max_partials(std::int64_t rows, std::int64_t channels) {
   std::int64_t most = 1;
   for (const int count : {1, 4, 8})
@@ -83,8 +87,8 @@ inline constexpr std::int64_t kBusyBlocks = 132;
   return most;
 }
 
-/// Calls `f.operator()<n>()` with the channels that one thread treats at once: `count` if every row
-/// is aligned for packs (all widths are multiples, all pointers aligned), otherwise 1.
+/// Calls `f.operator()<n>()` with the number of channels that a thread processes at once: `count`
+/// if every row is aligned for packs (all widths are multiples, all pointers aligned), otherwise 1.
 template <int count, class F, class... T>
 void with_pack(std::initializer_list<std::int64_t> widths, F&& f, const T*... arrays) {
   const bool whole =

@@ -16,7 +16,7 @@
 namespace learn::cpu {
 namespace {
 
-/// An operand as f32: itself, or a converted copy in workspace.
+/// An operand as f32: the operand itself, or a converted copy in workspace memory.
 template <class T>
 class AsFloat {
  public:
@@ -37,7 +37,7 @@ class AsFloat {
   const float* data_ = nullptr;
 };
 
-/// Calls `compute(f32 destination, mode)` and stores what it yields into `to`.
+/// Calls `compute(f32 destination, mode)` and stores its result in `to`.
 template <class T, class Compute>
 void store_result(
     const ConvResources& on, T* to, std::int64_t n, GradMode mode, Compute&& compute) {
@@ -52,11 +52,12 @@ void store_result(
 
 enum class ConvPass : std::uint8_t { forward, backward_data, backward_weight };
 
-/// Where Winograd wins, as measured (ADR 0005): on maps of at least 4x4, and enough tiles to pay
-/// for the transformation of the weights, which makes four times as many of them.
+/// Returns whether Winograd is faster, as measured (ADR 0005). That is so on maps of at least 4x4
+/// with enough tiles to pay for the transformation of the weights, which multiplies their number by
+/// four.
 bool use_winograd(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
   if (!on.winograd || !winograd_applies(g) || g.p < 4 || g.q < 4) return false;
-  constexpr std::int64_t kLargeWeights = 256LL * 512;  // transformed 19 MB, beyond the caches
+  constexpr std::int64_t kLargeWeights = 256LL * 512;  // 19 MB transformed, exceeds the caches
   const std::int64_t tiles = g.n * tiles_along(g.p) * tiles_along(g.q);
   if (g.c * g.k > kLargeWeights) return tiles >= 17;
   return tiles >= (pass == ConvPass::backward_weight ? 8 : 4);
@@ -87,7 +88,7 @@ void conv2d_forward(
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   const AsFloat<T> bf(on, bias, g.k);
-  if constexpr (!std::same_as<T, float>) on.prepared = nullptr;  // wf is a copy of this call
+  if constexpr (!std::same_as<T, float>) on.prepared = nullptr;  // wf is a copy made for this call
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
     (use_winograd(on, g, ConvPass::forward) ? winograd_forward : direct_forward)(
         on, g, xf.data(), wf.data(), bf.data(), to, nullptr);

@@ -6,16 +6,16 @@
 
 #include <cstdint>
 
-/// Convolution on the CPU: f32, f16, bf16, summed in f32. With a matrix unit bf16 is multiplied
-/// directly; otherwise halves are first converted to f32 in workspace. The bits do not depend on
-/// the number of threads.
+/// Convolution on the CPU: f32, f16, bf16, summed in f32. If there is a matrix unit, bf16 is
+/// multiplied directly; otherwise halves are first converted to f32 in workspace memory as a whole.
+/// The result is identical, bit for bit, for any number of threads.
 namespace learn::cpu {
 
-/// `bias` may be null.
+/// Computes y = x * w [+ bias]; `bias` may be null.
 template <class T>
 void conv2d_forward(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y);
-/// Also transforms each output.
+/// Computes the forward pass in f32 and applies the epilogue to each output.
 void conv2d_forward(const Exec& exec,
                     const ConvGeometry& g,
                     const float* x,

@@ -5,12 +5,12 @@
 namespace learn::cpu {
 namespace {
 
-/// Up to this size a border is faster for one image, as measured (ADR 0022). With more images or
-/// larger maps, classes have enough rows, and the zeros only add work.
+/// The number of results up to which a border is faster for one image, as measured (ADR 0022). With
+/// more images or larger maps, classes have enough rows, and the zeros only add cost.
 constexpr std::int64_t kMaxResults = 16;
 
-/// Extent covered by the windows of all results along an axis, from the first element of the border
-/// on.
+/// Returns the extent that the windows of all results cover along an axis, counted from the first
+/// element of the border.
 std::int64_t covered(std::int64_t out, std::int64_t window, std::int64_t stride) {
   return (out - 1) * stride + window;
 }

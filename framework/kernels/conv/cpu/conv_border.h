@@ -7,17 +7,18 @@
 
 namespace learn::cpu {
 
-/// The input of a convolution of one image and few results, with a border of zeros where windows
-/// reach beyond it. Then all results see all taps and are one block of rows, which reads the
-/// weights once. Without, there are up to nine classes of results (`AxisClass`), and each reads
-/// most of the weights: more bytes than multiplications, if a class has a row or two.
+/// The input of a convolution of one image with few results, surrounded by zeros where windows
+/// extend beyond it. With the border, all results see all taps and form one block of rows, which
+/// reads the weights once. Without it, there are up to nine classes of results (`AxisClass`), each
+/// of which reads most of the weights. For a class of one or two rows, that is more bytes than
+/// multiplications.
 class BorderedInput {
  public:
-  /// Copies `x` if that pays for this geometry, else is `x` as it lies.
+  /// Copies `x` if that pays for this geometry, otherwise uses `x` in place.
   BorderedInput(Arena& workspace, const ConvGeometry& g, const float* x);
 
   [[nodiscard]] const float* data() const { return copy_ ? copy_->data() : x_; }
-  /// The convolution's new input.
+  /// Return the geometry of the effective input.
   [[nodiscard]] std::int64_t height() const { return height_; }
   [[nodiscard]] std::int64_t width() const { return width_; }
   [[nodiscard]] std::int64_t pad_top() const { return pad_top_; }

@@ -13,16 +13,16 @@ namespace {
 
 using simd::kPanel;
 
-// A block of gathered rows stays in the second-level cache (244 kB), a panel of weights for it in
+// A block of gathered rows stays in the second-level cache (244 kB), and a panel of its weights in
 // the first (32 kB).
 constexpr std::int64_t kDepth = 256;
-// Rows lie a bit more than their length apart: a power of two would map them all to the same lines
-// of the first-level cache.
+// Rows are slightly further apart than their length. A power of two would map them all to the same
+// lines of the first-level cache.
 constexpr std::int64_t kRowStride = kDepth + 16;
 constexpr std::int64_t kRows = 224;
 constexpr std::int64_t kWantedTasks = 16;
 
-/// The forward pass and the gradient of the input are the same computation: every pixel of `to`
+/// A forward pass or a gradient of the input, which are the same computation: every pixel of `to`
 /// sums, over some taps, the channels of a pixel of `from` times a matrix of weights.
 struct Gather {
   std::int64_t n, groups;
@@ -41,7 +41,7 @@ struct Gather {
   [[nodiscard]] std::int64_t panels_per_group() const { return ceil_div(to_c, kPanel); }
 };
 
-/// Part of the summed dimension that is gathered and multiplied at once.
+/// A part of the summed dimension that is gathered and multiplied at once.
 struct DepthBlock {
   std::vector<simd::Copy> copies;
   std::vector<simd::Run> runs;
@@ -62,7 +62,7 @@ void add_piece(DepthBlock& block, std::int64_t from, std::int64_t panel_row, std
   block.depth += length;
 }
 
-/// Cuts taps x channels into blocks of at most kDepth.
+/// Divides taps x channels into blocks of at most kDepth.
 std::vector<DepthBlock> depth_blocks(const Gather& g, const AxisClass& row, const AxisClass& col) {
   std::vector<DepthBlock> blocks;
   for (const AxisClass::Tap& r : row.taps)
@@ -81,11 +81,11 @@ std::vector<DepthBlock> depth_blocks(const Gather& g, const AxisClass& row, cons
 
 struct Task {
   std::int64_t group, row_class, column_class;
-  std::int64_t begin, end;               // rows of the class, of all images
-  std::int64_t first_panel, last_panel;  // of the group
+  std::int64_t begin, end;               // rows of the class, in all images
+  std::int64_t first_panel, last_panel;  // panels of the group
 };
 
-/// Large classes first: the pool deals tasks out in this order.
+/// Returns the tasks with large classes first, because the pool hands out tasks in this order.
 std::vector<Task> cut_into_tasks(const Gather& g) {
   std::vector<Task> whole;
   std::int64_t row_blocks = 0;
@@ -149,8 +149,8 @@ void find_rows(const Gather& g, const Task& t, RowPlaces& places) {
   }
 }
 
-/// Floats between neighbouring source rows if it is the same for all of them, else 0: then they can
-/// be multiplied where they lie, as those of a 1x1 window can.
+/// Returns the floats between neighbouring source rows if the distance is constant, otherwise 0.
+/// Rows at a constant distance, as with a 1x1 window, can be multiplied in place.
 std::int64_t even_spacing(const RowPlaces& places, std::int64_t rows) {
   if (rows < 2) return 0;
   const std::int64_t spacing = places.from[1] - places.from[0];
@@ -216,8 +216,8 @@ void run_gather(const ConvResources& on, const Gather& g) {
   });
 }
 
-/// Panels of columns k: row (tap, c) holds weight[k][tap][c] for 32 k. A transposition, in blocks
-/// that stay in the first-level cache.
+/// Packs panels of columns k: row (tap, c) holds weight[k][tap][c] for 32 k. This is a
+/// transposition, done in blocks that stay in the first-level cache.
 void pack_forward(const ConvResources& on, const ConvGeometry& g, const float* w, float* panels) {
   constexpr std::int64_t kBlock = 64;
   const std::int64_t depth = g.r * g.s * g.group_c();
@@ -234,7 +234,7 @@ void pack_forward(const ConvResources& on, const ConvGeometry& g, const float* w
   });
 }
 
-/// Panels of columns c: row (tap, k) holds weight[k][tap][c] for 32 c.
+/// Packs panels of columns c: row (tap, k) holds weight[k][tap][c] for 32 c.
 void pack_backward(const ConvResources& on, const ConvGeometry& g, const float* w, float* panels) {
   const std::int64_t taps = g.r * g.s;
   const std::int64_t channels = g.group_c();

@@ -11,17 +11,17 @@
 /// Convolutions of any geometry as matrix products over gathered rows, f32.
 namespace learn::cpu {
 
-/// Resources of a convolution on the CPU in addition to its operands.
+/// The resources that a convolution on the CPU needs in addition to its operands.
 struct ConvResources {
   ThreadPool& threads;
   Arena& workspace;
   const simd::Kernels& kernels;
-  const simd::TileKernels* tiles = nullptr;  ///< null: none on this machine
-  bool winograd = true;                      ///< may be used
-  PreparedWeights* prepared = nullptr;       ///< null: weights change
+  const simd::TileKernels* tiles = nullptr;  ///< null if the machine has no matrix unit
+  bool winograd = true;                      ///< whether Winograd may be used
+  PreparedWeights* prepared = nullptr;       ///< null if weights change
 };
 
-/// `bias` and `epilogue` may be null.
+/// Computes the forward pass; `bias` and `epilogue` may be null.
 void direct_forward(const ConvResources& on,
                     const ConvGeometry& g,
                     const float* x,

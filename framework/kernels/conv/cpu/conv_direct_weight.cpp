@@ -11,12 +11,12 @@ namespace {
 
 using simd::kPanel;
 
-constexpr std::int64_t kPixels = 256;  // a panel of as many gathered pixels fills half of 64 kB
+constexpr std::int64_t kPixels = 256;  // a panel of this many gathered pixels fills half of 64 kB
 constexpr std::int64_t kWantedTasks = 16;
 constexpr std::int64_t kMinChunkPixels = 512;
 
-/// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * gathered x (pixel, taps * c). The
-/// gathered columns are cut into panels.
+/// The gradient dw (k, taps * c) = sum over output pixels of dy (pixel, k) * gathered x (pixel,
+/// taps * c). The gathered columns are divided into panels.
 struct WeightGradient {
   const ConvGeometry& g;
   const float* x;
@@ -27,17 +27,17 @@ struct WeightGradient {
   [[nodiscard]] std::int64_t pixels() const { return g.n * g.p * g.q; }
 };
 
-/// Columns of one panel that belong to one tap.
+/// The columns of one panel that belong to one tap.
 struct Part {
   std::int64_t r, s, channel, to, length;
 };
 
-/// One panel: its parts; and, for pixels none of whose taps is in the padding, longer copies, since
-/// neighbouring taps of a window's row are neighbours in memory.
+/// One panel and its parts. If none of a pixel's taps is in the padding, longer copies are used,
+/// because neighbouring taps in a row of the window are neighbours in memory.
 struct Panel {
   std::vector<Part> parts;
   std::vector<simd::Copy> joined;
-  bool one_tap = false;  // whole and of one tap
+  bool one_tap = false;  // consists of whole columns of one tap
 };
 
 std::vector<Panel> make_panels(const WeightGradient& wg) {
@@ -76,12 +76,12 @@ struct Gathered {
   }
 };
 
-/// Output pixels [q_begin, q_end) of a row of the result.
+/// The output pixels [q_begin, q_end) of a row of the result.
 struct PixelRow {
   std::int64_t n, p, q_begin, q_end;
 };
 
-/// A panel of one tap: pixels whose source is in the padding are left out.
+/// Gathers a panel of one tap, skipping pixels whose source is in the padding.
 void gather_one_tap(const WeightGradient& wg,
                     const Part& part,
                     std::int64_t first_channel,
@@ -104,7 +104,7 @@ void gather_one_tap(const WeightGradient& wg,
   out.add(((row.n * g.p + row.p) * g.q + begin) * g.k, end - begin);
 }
 
-/// Any panel: what is in the padding is zero.
+/// Gathers any panel, with zeros for the padding.
 void gather_mixed(const WeightGradient& wg,
                   const Panel& panel,
                   std::int64_t first_channel,
@@ -141,7 +141,7 @@ void gather_mixed(const WeightGradient& wg,
   out.add(((row.n * g.p + row.p) * g.q + row.q_begin) * g.k, row.q_end - row.q_begin);
 }
 
-/// Gathers the output pixels [begin, end) row by row.
+/// Gathers a range of output pixels row by row.
 void gather(const WeightGradient& wg,
             const Panel& panel,
             std::int64_t group,
@@ -164,14 +164,15 @@ void gather(const WeightGradient& wg,
   }
 }
 
-/// Panels [first, last) of one group over the pixels [begin, end) into the rows of `dw`.
+/// A task: panels [first, last) of one group over a range of pixels, summed into the rows of `dw`.
 struct Task {
   std::int64_t group, first, last, begin, end;
   float* dw;
   bool accumulate;
 };
 
-/// Pixels outside, panels inside: the block of dy stays in the second-level cache.
+/// Loops over pixels outside and panels inside, so that the block of dy stays in the second-level
+/// cache.
 void run_task(const WeightGradient& wg,
               const std::vector<Panel>& panels,
               const Task& t,
@@ -204,9 +205,9 @@ void run_task(const WeightGradient& wg,
   }
 }
 
-/// Division of the work: every group of panels reads all of dy, and every chunk of pixels writes a
-/// separate result. Chooses the division with the least memory traffic among those with enough
-/// tasks.
+/// The division of the work. Every group of panels reads all of dy, and every chunk of pixels
+/// writes a separate result. Among the divisions with enough tasks, the one with the least memory
+/// traffic is chosen.
 struct Cut {
   std::int64_t panel_groups, chunks;
 };
@@ -219,7 +220,7 @@ Cut choose_cut(const WeightGradient& wg) {
     const std::int64_t groups =
         std::clamp<std::int64_t>(kWantedTasks / (chunks * wg.g.options.groups), 1, wg.panels());
     const std::int64_t tasks = groups * chunks * wg.g.options.groups;
-    // Too few tasks leave cores idle: that counts like as much more traffic.
+    // Too few tasks leave cores idle, which is counted as additional traffic.
     const std::int64_t idle = std::max<std::int64_t>(1, kWantedTasks / tasks);
     const std::int64_t partials = chunks > 1 ? 3 * chunks * wg.g.weight_elements() : 0;
     const std::int64_t traffic = idle * (groups * wg.g.y_elements() + partials);
@@ -230,7 +231,7 @@ Cut choose_cut(const WeightGradient& wg) {
   return best;
 }
 
-/// dw (+)= the sum of the partial results, in their order.
+/// Computes dw (+)= the sum of the partial results, in their order.
 void add_partials(const ConvResources& on,
                   const float* partials,
                   std::int64_t count,

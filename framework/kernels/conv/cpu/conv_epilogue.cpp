@@ -6,8 +6,8 @@
 namespace learn::cpu {
 namespace {
 
-/// `residual` has the same offset from its row as `y`; it may be y itself for a `combine` that
-/// ignores it.
+/// Applies `combine` to rows. The offset of a row from `y` is also its offset in `residual`. If
+/// `combine` ignores the residual, `residual` may be y.
 template <class Combine>
 void apply_rows(const ConvEpilogue& e,
                 const float* residual,

@@ -5,18 +5,18 @@
 
 namespace learn::cpu {
 
-/// Transformation of a convolution's output while it is in the cache: batch normalisation with
-/// running statistics, as `batch_norm_apply` does it, to the bit.
+/// The operation applied to the output of a convolution while it is in the cache: batch
+/// normalisation with running statistics, identical to `batch_norm_apply` bit for bit.
 struct ConvEpilogue {
-  const float* scale;         ///< of each output channel
-  const float* shift;         ///< of each output channel
+  const float* scale;         ///< per output channel
+  const float* shift;         ///< per output channel
   const float* y;             ///< start of the output
-  const float* residual;      ///< laid out as the output; null: none
+  const float* residual;      ///< in the layout of the output, or null
   ActivationKind activation;  ///< piecewise linear
   bool residual_before_activation;
 
-  /// Rows [0, count), each at rows[i] + offset, of `columns` output channels from `channel` on.
-  /// Null rows are left out.
+  /// Applies the epilogue to rows [0, count), each at rows[i] + offset, for `columns` output
+  /// channels starting with `channel`. Null rows are skipped.
   void apply(float* const* rows,
              std::int64_t count,
              std::int64_t offset,

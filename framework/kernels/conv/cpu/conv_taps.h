@@ -5,24 +5,25 @@
 
 namespace learn::cpu {
 
-/// One axis of a convolution seen from its results. Positions that see the same taps of the window
-/// form a class, so that a block of rows from one class needs no test for the padding and
-/// multiplies no zeros: on a 2x2 map with a 3x3 window that leaves 4 taps of 9.
+/// Results along one axis of a convolution that see the same taps of the window. A block of rows
+/// from one class needs no test for the padding and multiplies no zeros. On a 2x2 map with a 3x3
+/// window that leaves 4 taps of 9.
 struct AxisClass {
   struct Tap {
     std::int64_t index;   ///< in the window
-    std::int64_t offset;  ///< of its source position from that of the first tap
+    std::int64_t offset;  ///< of its source position, relative to the first tap
   };
   struct Position {
     std::int64_t to;    ///< in the result
     std::int64_t from;  ///< source position of the first tap
   };
-  std::vector<Tap> taps;  ///< may be empty: such results are zero
+  std::vector<Tap> taps;  ///< may be empty; such results are zero
   std::vector<Position> positions;
 };
 
-/// Classes of [0, extent); `source(position, tap)` is the source position, or nothing if the tap
-/// falls outside. Offsets between taps must be the same for all positions that share a set of taps.
+/// Returns the classes of [0, extent). `source(position, tap)` is the source position, or nothing
+/// if the tap falls outside. Offsets between taps must be the same for all positions that share a
+/// set of taps.
 template <class Source>
 std::vector<AxisClass> axis_classes(std::int64_t extent, std::int64_t window, Source&& source) {
   std::vector<AxisClass> classes;
@@ -50,7 +51,7 @@ std::vector<AxisClass> axis_classes(std::int64_t extent, std::int64_t window, So
   return classes;
 }
 
-/// Seen from the result of the forward pass: tap t of output position i reads input
+/// Returns the classes of the results of the forward pass: tap t of output position i reads input
 /// i * stride - pad + t.
 [[nodiscard]] inline std::vector<AxisClass> forward_classes(
     std::int64_t out, std::int64_t in, std::int64_t window, std::int64_t stride, std::int64_t pad) {
@@ -62,7 +63,8 @@ std::vector<AxisClass> axis_classes(std::int64_t extent, std::int64_t window, So
       });
 }
 
-/// Seen from the input's gradient: input i got through tap t from output (i + pad - t) / stride.
+/// Returns the classes of the input's gradient: input i got through tap t from output (i + pad -
+/// t) / stride.
 [[nodiscard]] inline std::vector<AxisClass> backward_classes(
     std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   return axis_classes(

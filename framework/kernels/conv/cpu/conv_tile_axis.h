@@ -7,10 +7,10 @@
 
 namespace learn::cpu {
 
-/// Results along one axis of a convolution that are computed from the same taps of the window:
-/// result i is at first + i * step, and its tap reads source position i * source_step + offset.
-/// Unlike AxisClass (conv_taps.h) it does not distinguish results whose taps are in the padding: on
-/// the matrix unit a product with zeros costs less than one more case.
+/// Results along one axis of a convolution that are computed from the same taps of the window.
+/// Result i is at first + i * step, and its tap reads source position i * source_step + offset.
+/// Unlike AxisClass (conv_taps.h), it does not separate results whose taps fall into the padding,
+/// because on the matrix unit a product with zeros costs less than one more case.
 struct TileAxis {
   struct Tap {
     std::int64_t index;  ///< in the window
@@ -18,9 +18,10 @@ struct TileAxis {
   };
   std::int64_t count, first, step;
   std::int64_t source_step, source_extent;
-  std::vector<Tap> taps;  ///< may be empty: such results are zero
+  std::vector<Tap> taps;  ///< may be empty; such results are zero
 
-  /// The results in [begin, end) whose `tap` is inside the source; empty if first >= second.
+  /// Returns the range of the given results whose `tap` is inside the source; it is empty if
+  /// first >= second.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> inside(const Tap& tap,
                                                              std::int64_t begin,
                                                              std::int64_t end) const {
@@ -31,7 +32,7 @@ struct TileAxis {
   }
 };
 
-/// Results of the forward pass: tap t of output i reads input i * stride - pad + t.
+/// Returns the axis of the forward pass: tap t of output i reads input i * stride - pad + t.
 [[nodiscard]] inline std::vector<TileAxis> forward_axis(
     std::int64_t out, std::int64_t in, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   TileAxis axis{out, 0, 1, stride, in, {}};
@@ -39,8 +40,8 @@ struct TileAxis {
   return {axis};
 }
 
-/// Results of the input's gradient: input i receives through tap t from output (i + pad - t) /
-/// stride if that is an integer. Inputs therefore form `stride` classes.
+/// Returns the axes of the input's gradient: input i got through tap t from output (i + pad - t) /
+/// stride if that is an integer. So there are `stride` classes of inputs.
 [[nodiscard]] inline std::vector<TileAxis> backward_axis(
     std::int64_t in, std::int64_t out, std::int64_t window, std::int64_t stride, std::int64_t pad) {
   std::vector<TileAxis> classes;

@@ -18,7 +18,7 @@ Bf16Bits* panel_of(Bf16Bits* panels, const TilePart& part, std::int64_t panel) {
   return panels + part.panels_at + panel * part.depth * kTilePanel;
 }
 
-/// Part of the summed dimension that a task gathers at once.
+/// Returns the pieces of the summed dimension that a task gathers at once.
 std::vector<TilePiece> pieces_of(const TileConv& conv,
                                  const TileTask& t,
                                  std::int64_t begin,
@@ -64,12 +64,12 @@ void store_sums(const TileConv& conv,
   });
 }
 
-/// Part of the product of a task: the columns of its panels, all rows of sums.
+/// A part of a task's product: the columns of its panels, all rows of sums.
 struct TaskProduct {
   const TileConv& conv;
   const TileTask& task;
   TileGrid grid;
-  simd::TileProduct product;  // all but the left operand and the runs
+  simd::TileProduct product;  // everything except the left operand and the runs
 
   TaskProduct(const TileConv& c, const TileTask& t, const Bf16Bits* panels, float* sums)
       : conv(c), task(t), grid{c.n, t.part->rows, t.part->columns}, product{} {
@@ -89,7 +89,7 @@ struct TaskProduct {
     product.accumulate = true;
   }
 
-  /// Sums start with the bias, or with zero if there is nothing to add.
+  /// Sets the sums to the bias, or to zero if there is nothing to add.
   void begin_with_bias() {
     const std::int64_t first = task.first_panel * kTilePanel;
     for (std::int64_t i = 0; i < product.rows; ++i)
@@ -109,7 +109,7 @@ struct TaskProduct {
     const TilePart& part = *task.part;
     product.a = gathered;
     product.a_stride = std::min(part.depth, kGatheredDepth) + kTileRowGap;
-    // Where tiles are filled up there must be zeros, not what was there before.
+    // Parts that fill up tiles must be zero, not left over from before.
     if (part.taps() * conv.from_c != part.depth)
       std::fill_n(gathered, product.rows * product.a_stride, Bf16Bits{0});
     for (std::int64_t k = 0; k < part.depth; k += kGatheredDepth) {

@@ -3,14 +3,15 @@
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
 /// Convolutions of bf16 on the matrix unit: gathered rows of bf16, sums in f32, one rounding at the
-/// end. The bits do not depend on the number of threads. Available if `ConvResources::tiles` is
-/// set.
+/// end. The result is identical, bit for bit, for any number of threads. Only for machines that
+/// have a matrix unit; see `ConvResources::tiles`.
 namespace learn::cpu {
 
-/// Whether there is enough to multiply: groups of few channels would fill the tiles with zeros.
+/// Returns whether there is enough to multiply. Groups of few channels would fill the tiles with
+/// zeros.
 [[nodiscard]] bool tiles_apply(const ConvGeometry& g);
 
-/// `bias` may be null.
+/// Computes the forward pass; `bias` may be null.
 void tiles_forward(const ConvResources& on,
                    const ConvGeometry& g,
                    const BFloat16* x,

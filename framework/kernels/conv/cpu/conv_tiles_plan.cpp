@@ -10,8 +10,8 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-// The input of a task and its sums take about half a megabyte each of the second-level cache, while
-// weights stream past them.
+// The source of a task and its sums each take about half a megabyte of the second-level cache,
+// while weights are streamed.
 constexpr std::int64_t kGatheredRows = 256;
 constexpr std::int64_t kGatheredColumns = 512;
 constexpr std::int64_t kStripColumns = 256;

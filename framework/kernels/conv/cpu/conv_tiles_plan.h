@@ -5,41 +5,42 @@
 
 #include <optional>
 
-/// How conv_tiles.cpp cuts a convolution into products: names are those of the forward pass or,
-/// seen from the other end, of the gradient of the input.
+/// How conv_tiles.cpp divides a convolution into products. Names are those used in the forward
+/// pass; the gradient of the input reverses the roles of input and output.
 namespace learn::cpu {
 
 /// Depth that is gathered at once.
 inline constexpr std::int64_t kGatheredDepth = 1024;
-/// Rows lie a bit more than their length apart: a power of two would map the 16 of a tile to few
-/// lines of the first-level cache.
+/// Extra elements between rows. If rows were a power of two apart, the 16 rows of a tile would map
+/// to few lines of the first-level cache.
 inline constexpr std::int64_t kTileRowGap = 32;
 inline constexpr std::int64_t kTileSumGap = 16;
 
-/// Results that see the same taps: one matrix product. Refers to the axes of its convolution.
+/// Results that see the same taps; they form one matrix product. Refers to the axes of its
+/// convolution.
 struct TilePart {
   const TileAxis& rows;
   const TileAxis& columns;
   std::int64_t depth;              ///< taps x channels in whole tiles
   std::int64_t panels_at;          ///< start of its packed weights, in elements
-  std::optional<TileStrip> strip;  ///< else rows are gathered tap by tap
+  std::optional<TileStrip> strip;  ///< if empty, rows are gathered tap by tap
 
   [[nodiscard]] std::int64_t taps() const {
     return static_cast<std::int64_t>(rows.taps.size() * columns.taps.size());
   }
 };
 
-/// Where the weights of a panel lie, and how they are laid out: elements from one to the next.
+/// The layout of the weights of a panel: elements between neighbours in each dimension.
 struct TileWeightLayout {
   decltype(simd::TileKernels::pair_rows) pair;
   std::int64_t group, panel, tap, row;
 };
 
-/// The forward pass and the gradient of the input are the same computation: every pixel of `to`
+/// A forward pass or a gradient of the input, which are the same computation: every pixel of `to`
 /// sums, over some taps, the channels of a pixel of `from` times a matrix of weights.
 struct TileConv {
   std::int64_t n, groups, window_w;
-  std::int64_t from_c;            ///< of a group
+  std::int64_t from_c;            ///< per group
   std::int64_t to_h, to_w, to_c;  ///< to (n, to_h, to_w, groups * to_c)
   std::vector<TileAxis> rows, columns;
   const BFloat16* from;
@@ -49,22 +50,22 @@ struct TileConv {
   BFloat16* to;
   bool accumulate;
 
-  /// Channels of a tap in the summed dimension, which is interleaved in pairs.
+  /// Returns the channels of a tap in the summed dimension, which is interleaved in pairs.
   [[nodiscard]] std::int64_t tap_depth() const { return round_up(from_c, 2); }
   [[nodiscard]] std::int64_t panels_per_group() const { return ceil_div(to_c, simd::kTilePanel); }
 };
 
-/// Some results of a part and some panels of a group.
+/// A task: some results of a part and some panels of a group.
 struct TileTask {
   const TilePart* part;
   std::int64_t group;
   std::int64_t begin, end;               ///< results of the part
-  std::int64_t first_panel, last_panel;  ///< of the group
+  std::int64_t first_panel, last_panel;  ///< panels of the group
 
-  /// Rows and columns of its sums, in whole tiles.
+  /// Return the rows and columns of its sums, in whole tiles.
   [[nodiscard]] std::int64_t sum_rows() const;
   [[nodiscard]] std::int64_t sum_columns(const TileConv& conv) const;
-  /// Elements that it reads its left operand from.
+  /// Returns the number of elements from which it reads its left operand.
   [[nodiscard]] std::int64_t source_elements(const TileConv& conv) const;
 };
 
@@ -72,7 +73,7 @@ struct TileTask {
 [[nodiscard]] std::vector<TileTask> cut_into_tasks(const TileConv& conv,
                                                    const std::vector<TilePart>& parts);
 
-/// Writes panel `index`, counted over all groups, of a part's weights.
+/// Writes panel `index` of a part's weights, counted over all groups.
 void pack_panel(const TileConv& conv,
                 const TilePart& part,
                 std::int64_t index,

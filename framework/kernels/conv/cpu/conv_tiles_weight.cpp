@@ -15,20 +15,20 @@ using simd::kTile;
 using simd::kTileDepth;
 using simd::kTilePanel;
 
-constexpr std::int64_t kPixels = 512;  // a panel of as many gathered pixels takes 32 kB
+constexpr std::int64_t kPixels = 512;  // a panel of this many gathered pixels takes 32 kB
 constexpr std::int64_t kWantedTasks = 16;
-constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results than that cost traffic
+constexpr std::int64_t kMaxSums = 1 << 21;  // floats; more partial results cost too much traffic
 
-/// dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c), with dy
-/// transposed. x is either gathered in panels of columns, or taken for every tap from a copy of the
-/// strip.
+/// The gradient dw (k, taps * c) = sum over output pixels of dy (pixel, k) * x (pixel, taps * c),
+/// with dy transposed. x is either gathered in panels of columns or, for every tap, taken from a
+/// copy of the strip.
 struct WeightGradient {
   const ConvGeometry& g;
   TileAxis rows, columns;
   std::optional<TileStrip> strip;
   const Bf16Bits* x;
   const Bf16Bits* dy;
-  std::vector<ResultRange> blocks;  // of pixels that are summed at once
+  std::vector<ResultRange> blocks;  // pixels that are summed at once
 
   WeightGradient(const ConvGeometry& geometry, const BFloat16* from, const BFloat16* gradient)
       : g(geometry),
@@ -44,11 +44,11 @@ struct WeightGradient {
   [[nodiscard]] TileSource source() const { return {x, g.c}; }
   [[nodiscard]] std::int64_t width() const { return g.r * g.s * g.group_c(); }
 
-  /// Columns that one product yields: a tap of a strip, else a panel.
+  /// Returns the number of columns of one product: a tap of a strip, or else a panel.
   [[nodiscard]] std::int64_t part_width() const { return strip ? g.group_c() : kTilePanel; }
   [[nodiscard]] std::int64_t parts() const { return ceil_div(width(), part_width()); }
-  /// The sums of a group are stored as (part, k, column of the part): rows of the whole width would
-  /// each be on a separate page.
+  /// Returns the rows of sums of a part. The sums of a group are stored as (part, k, column of the
+  /// part), because each row of the whole width would be on a separate page.
   [[nodiscard]] std::int64_t sum_rows() const { return round_up(g.group_k(), kTile); }
   [[nodiscard]] std::int64_t part_sums() const { return sum_rows() * part_width(); }
   [[nodiscard]] std::int64_t sums() const { return parts() * part_sums(); }
@@ -56,7 +56,7 @@ struct WeightGradient {
   [[nodiscard]] std::int64_t strip_rows(const ResultRange& b) const {
     return (b.end - b.begin) / g.q;
   }
-  /// Length of the summed dimension, in whole tiles.
+  /// Returns the depth of the summed dimension, in whole tiles.
   [[nodiscard]] std::int64_t depth(const ResultRange& b) const {
     const std::int64_t pixels = strip ? strip_rows(b) * strip->width : b.end - b.begin;
     return round_up(pixels, kTileDepth);
@@ -68,11 +68,11 @@ struct WeightGradient {
   }
 };
 
-/// dy as (group, block, k, pixel).
+/// dy, transposed to (group, block, k, pixel).
 struct TransposedGradient {
   FloatWorkspace memory;
   std::int64_t stride;  // elements from one k to the next
-  std::int64_t block;   // and from block to block
+  std::int64_t block;   // elements from block to block
 
   TransposedGradient(const ConvResources& on, const WeightGradient& wg)
       : memory(on.workspace,
@@ -94,7 +94,7 @@ struct TransposedGradient {
             const ResultRange& b,
             std::int64_t group,
             Bf16Bits* to) const {
-    // With a strip there are results of no use between its rows: their gradient is zero.
+    // A strip has unused results between its rows; their gradient is zero.
     const std::int64_t length = wg.strip ? wg.g.q : b.end - b.begin;
     const std::int64_t pitch = wg.strip ? wg.strip->width : length;
     if (wg.strip) std::fill_n(to, block, Bf16Bits{0});
@@ -108,7 +108,7 @@ struct TransposedGradient {
   }
 };
 
-/// Taps and channels of the columns of one panel.
+/// Returns the taps and channels of the columns of one panel.
 std::vector<TilePiece> pieces_of(const WeightGradient& wg, std::int64_t group, std::int64_t panel) {
   const std::int64_t c = wg.g.group_c();
   const std::int64_t begin = panel * kTilePanel;
@@ -125,13 +125,13 @@ std::vector<TilePiece> pieces_of(const WeightGradient& wg, std::int64_t group, s
   return pieces;
 }
 
-/// Parts [first, last) of one group over blocks [begin, end).
+/// A task: parts [first, last) of one group over a range of blocks.
 struct Task {
   std::int64_t group, first, last, begin, end;
   float* sums;
 };
 
-/// Elements that a task needs for what it makes of x.
+/// Returns the number of elements that a task needs for its form of x.
 std::int64_t scratch_elements(const WeightGradient& wg) {
   if (!wg.strip) return 2 * kPixels * kTilePanel;
   std::int64_t pixels = 0;
@@ -140,7 +140,7 @@ std::int64_t scratch_elements(const WeightGradient& wg) {
   return 3 * (pixels + 1) * wg.g.group_c();
 }
 
-/// The product of one block: dy times columns of x, added to a task's sums.
+/// Adds the product of one block, dy times columns of x, to a task's sums.
 void multiply(const ConvResources& on,
               const WeightGradient& wg,
               simd::TileProduct product,
@@ -182,8 +182,8 @@ void add_gathered(const ConvResources& on,
   }
 }
 
-/// Pixels are summed in pairs, and a tap moves them by an even or odd number: so the copy is paired
-/// twice, from its first pixel on and from its second.
+/// Adds the products of a strip. Pixels are summed in pairs, and a tap shifts them by an even or
+/// odd number. So the copy is paired twice, starting with its first and with its second pixel.
 void add_strip(const ConvResources& on,
                const WeightGradient& wg,
                const Task& t,
@@ -238,7 +238,8 @@ void run_task(const ConvResources& on,
   }
 }
 
-/// dw (+)= the sums of all chunks, in order; those of the first take up the others.
+/// Computes dw (+)= the sums of all chunks, in order. The other sums are added to the first
+/// chunk's.
 void store_sums(const ConvResources& on,
                 const WeightGradient& wg,
                 float* sums,

@@ -19,13 +19,13 @@ using simd::WinogradMatrices;
 
 constexpr std::int64_t kPixels = kWinogradInput * kWinogradInput;
 constexpr std::int64_t kTaps = 9;
-constexpr std::int64_t kDepth = 256;   // of a product at once: a panel fills half of 64 kB
+constexpr std::int64_t kDepth = 256;   // of a product at once; a panel fills half of 64 kB
 constexpr std::int64_t kTileRows = 6;  // of the widest matrix kernel
-/// Prevents rows, and the 36 matrices, from starting at the same line of the first-level cache.
+/// Keeps rows, and the 36 matrices, from starting at the same line of the first-level cache.
 constexpr std::int64_t kPad = 16;
 
-/// The forward pass, or the gradient of the input, which is a forward pass with the window turned
-/// round and the channels exchanged.
+/// A forward pass or a gradient of the input, which is a forward pass with the window rotated by
+/// 180 degrees and the channels exchanged.
 struct Pass {
   TiledImages from, to;
   const float* in;
@@ -36,7 +36,7 @@ struct Pass {
   [[nodiscard]] std::int64_t panels() const { return ceil_div(to.c, kPanel); }
 };
 
-/// Transformed input of `tiles` tiles, rows of from.c channels; and their products.
+/// The transformed input of `tiles` tiles, in rows of from.c channels, and the products.
 struct Blocks {
   WinogradMatrices v, m;
   std::int64_t v_row, m_row;  // floats
@@ -59,8 +59,8 @@ std::int64_t block_floats(const Pass& p, std::int64_t tiles) {
   return kWinogradMatrices * (matrix_floats(tiles, p.from.c) + matrix_floats(tiles, p.to.c));
 }
 
-/// Where the transformed weights are: panel j of matrix m at data + m * matrix + j * panel, its
-/// rows the summed channels.
+/// The location of the transformed weights. Panel j of matrix m is at data + m * matrix + j *
+/// panel, and its rows are the summed channels.
 struct WeightMatrices {
   const float* data;
   std::int64_t matrix, panel;
@@ -68,9 +68,9 @@ struct WeightMatrices {
 
 std::int64_t weight_matrix_floats(const Pass& p) { return p.from.c * p.panels() * kPanel + kPad; }
 
-/// Calls `gather(panel, first row, rows, taps)` to bring rows of 32 columns of all nine taps
-/// together, tap t at taps + t * rows * 32, and transforms them into `to`. `turned`: the window is
-/// turned round.
+/// Transforms weights into `to`. Calls `gather(panel, first row, rows, taps)` to collect rows of 32
+/// columns of all nine taps, tap t at taps + t * rows * 32. If `turned`, the window is rotated by
+/// 180 degrees.
 template <class Gather>
 void transform_weights(
     const ConvResources& on, const Pass& p, float* to, bool turned, Gather&& gather) {
@@ -127,7 +127,8 @@ void transform_output(const ConvResources& on,
   }
 }
 
-/// Rows [first, first + count) of one of the 36 products, panels [first_panel, last_panel).
+/// Multiplies rows [first, first + count) of one of the 36 products, panels [first_panel,
+/// last_panel).
 void multiply(const ConvResources& on,
               const Pass& p,
               const Blocks& blocks,
@@ -161,7 +162,8 @@ void multiply(const ConvResources& on,
   }
 }
 
-/// Each task carries a block of tiles through all three stages while it stays in that core's cache.
+/// Runs tasks that each take a block of tiles through all three stages while it stays in the core's
+/// cache.
 void run_fused(const ConvResources& on,
                const Pass& p,
                const WeightMatrices& u,
@@ -181,8 +183,8 @@ void run_fused(const ConvResources& on,
   });
 }
 
-/// One stage after the other over all tiles: where the weights are too large to pass through the
-/// cache once for each block of tiles.
+/// Runs one stage after the other over all tiles, for weights that are too large to pass through
+/// the cache once per block of tiles.
 void run_staged(const ConvResources& on,
                 const Pass& p,
                 const WeightMatrices& u,
@@ -202,7 +204,7 @@ void run_staged(const ConvResources& on,
 
 void run_pass(const ConvResources& on, const Pass& p, const WeightMatrices& u) {
   // Transformed weights of half a megabyte (64 x 64 channels) stay in the second-level cache
-  // together with a block; two still load fast enough from the third.
+  // together with a block. Up to two megabytes still arrive fast enough from the third level.
   constexpr std::int64_t kFusedWeights = 128LL * 128;
   constexpr std::int64_t kBlockFloats = 256LL * 1024;
   const FloatWorkspace zeros(on.workspace, p.from.c);

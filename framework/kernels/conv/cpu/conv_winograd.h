@@ -1,15 +1,15 @@
 #pragma once
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
-/// 3x3 convolutions of stride 1 by Winograd's F(4x4,3x3): a quarter of the multiplications, f32.
-/// Its rounding errors are ten to forty times those of the plain sum (see
+/// 3x3 convolutions of stride 1 by Winograd's F(4x4,3x3) in f32, with a quarter of the
+/// multiplications. The rounding errors are ten to forty times larger than with the plain sum (see
 /// tests/autograd/winograd_test.cpp).
 namespace learn::cpu {
 
-/// 3x3, stride 1, one group, channels in multiples of 16.
+/// Returns whether the convolution is 3x3 with stride 1, one group and channels in multiples of 16.
 [[nodiscard]] bool winograd_applies(const ConvGeometry& g);
 
-/// `bias` and `epilogue` may be null.
+/// Computes the forward pass; `bias` and `epilogue` may be null.
 void winograd_forward(const ConvResources& on,
                       const ConvGeometry& g,
                       const float* x,

@@ -21,21 +21,21 @@ constexpr std::int64_t kDepth = 256;
 // Input channels times output channels of a slice of the result: 1.2 MB, which stays in the
 // second-level cache together with a block of operands.
 constexpr std::int64_t kSliceResult = 64LL * 128;
-// Up to here transforming the input once per slice costs less than writing it all to memory.
+// Up to this size, transforming the input once per slice costs less than writing it all to memory.
 constexpr std::int64_t kSlicedResult = 128LL * 256;
 
-/// du (36 matrices of k x c) = sum over tiles of transformed dy (tile, k) * transformed x (tile,
-/// c).
+/// The gradient du (36 matrices of k x c) = sum over tiles of transformed dy (tile, k) *
+/// transformed x (tile, c).
 struct WeightPass {
   TiledImages x, dy;
   const float* x_data;
   const float* dy_data;
   const float* zeros;             // one pixel
-  std::int64_t first_k, count_k;  // the output channels worked on
+  std::int64_t first_k, count_k;  // the output channels of this slice
 
   [[nodiscard]] std::int64_t tiles() const { return x.tiles(); }
   [[nodiscard]] std::int64_t panels() const { return ceil_div(x.c, kPanel); }
-  /// Floats of one matrix of the result.
+  /// Returns the floats of one matrix of the result.
   [[nodiscard]] std::int64_t matrix() const { return dy.c * x.c + kPad; }
 };
 
@@ -57,7 +57,7 @@ Operands make_operands(const WeightPass& p, std::int64_t tiles, float* memory) {
           .dy_row = dy_row};
 }
 
-/// Transforms the tiles [begin, end) into rows from `row` on.
+/// Transforms a range of tiles into rows, starting at `row`.
 void transform_tiles(const ConvResources& on,
                      const WeightPass& p,
                      std::int64_t begin,
@@ -75,7 +75,7 @@ void transform_tiles(const ConvResources& on,
   }
 }
 
-/// One of the 36 products over `tiles` tiles: du (+)= dy^T x.
+/// Computes one of the 36 products over `tiles` tiles: du (+)= dy^T x.
 void multiply(const ConvResources& on,
               const WeightPass& p,
               const Operands& from,
@@ -107,7 +107,7 @@ std::vector<float*> rows_of(const WeightPass& p, float* du) {
   return rows;
 }
 
-/// dw (+)= G^T du G.
+/// Computes dw (+)= G^T du G.
 void transform_result(
     const ConvResources& on, const WeightPass& p, float* du, float* dw, GradMode mode) {
   on.threads.parallel_for(p.dy.c, 4, [&](std::int64_t begin, std::int64_t end) {
@@ -119,12 +119,13 @@ void transform_result(
   });
 }
 
-/// Start of slice `i` of `slices`: the transforms need multiples of 16 channels.
+/// Returns the first channel of slice `i` of `slices`. The transforms need multiples of 16
+/// channels.
 std::int64_t channel_border(const WeightPass& p, std::int64_t i, std::int64_t slices) {
   return p.dy.c / 16 * i / slices * 16;
 }
 
-/// The part of the pass that yields the output channels [first, first + count).
+/// Returns the part of the pass that computes the output channels [first, first + count).
 WeightPass slice_of(const WeightPass& p, std::int64_t first, std::int64_t count) {
   WeightPass slice = p;
   slice.first_k = first;
@@ -132,12 +133,12 @@ WeightPass slice_of(const WeightPass& p, std::int64_t first, std::int64_t count)
   return slice;
 }
 
-/// Small results: each task sums a share of the tiles, transformed block by block in its core's
-/// cache, for a slice of the output channels, into a separate result.
+/// Computes small results. Each task sums a share of the tiles for a slice of the output channels
+/// into a separate result, transforming block by block in its core's cache.
 void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, GradMode mode) {
   constexpr std::int64_t kBlock = 32;
   constexpr std::int64_t kWantedTasks = 16;
-  constexpr std::int64_t kPartialFloats = 2560LL * 1024;  // 10 MB: adding them up takes time
+  constexpr std::int64_t kPartialFloats = 2560LL * 1024;  // 10 MB; adding up more takes too long
   const std::int64_t slices = ceil_div(p.dy.c * p.x.c, kSliceResult);
   const std::int64_t n = kWinogradMatrices * p.matrix();
   const std::int64_t chunks =
@@ -172,7 +173,8 @@ void run_in_chunks(const ConvResources& on, const WeightPass& p, float* dw, Grad
   transform_result(on, p, du, dw, mode);
 }
 
-/// Large results: all tiles are transformed, then each of the 36 products is one task.
+/// Computes large results. All tiles are transformed first; then each of the 36 products is one
+/// task.
 void run_staged(const ConvResources& on, const WeightPass& p, float* dw, GradMode mode) {
   const FloatWorkspace memory(on.workspace, operand_floats(p, p.tiles()));
   const FloatWorkspace du(on.workspace, kWinogradMatrices * p.matrix());

@@ -7,12 +7,12 @@
 
 namespace learn::cpu {
 
-/// Weights in the form that a convolution multiplies them in: those that were prepared, or made for
+/// Weights in the layout that a convolution multiplies: either prepared ones or ones packed for
 /// this call.
 class PackedWeights {
  public:
-  /// Key of `PreparedWeights`. It contains the number of groups, because the direct path's packing
-  /// depends on it.
+  /// The form number of Winograd weights in `PreparedWeights`. The direct path uses the number of
+  /// groups, which determines its packing.
   static constexpr std::int64_t kWinogradForm = 0;
 
   template <class Make>

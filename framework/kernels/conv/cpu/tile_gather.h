@@ -6,7 +6,7 @@
 
 namespace learn::cpu {
 
-/// The results of one class of rows and one of columns, of all images, numbered row by row.
+/// The results of one class of rows and one class of columns, of all images, numbered row by row.
 struct TileGrid {
   std::int64_t images;
   const TileAxis& rows;
@@ -15,13 +15,13 @@ struct TileGrid {
   [[nodiscard]] std::int64_t results() const { return images * rows.count * columns.count; }
 };
 
-/// Neighbours within one row of the grid.
+/// Consecutive results within one row of the grid.
 struct GridSegment {
   std::int64_t image, row, column, length;
-  std::int64_t at;  ///< how many results come before it
+  std::int64_t at;  ///< number of results before it
 };
 
-/// Calls `visit(GridSegment)` for the results [begin, end).
+/// Calls `visit(GridSegment)` for the given range of results.
 template <class Visit>
 void for_segments(const TileGrid& grid, std::int64_t begin, std::int64_t end, Visit&& visit) {
   const std::int64_t width = grid.columns.count;
@@ -40,10 +40,10 @@ void for_segments(const TileGrid& grid, std::int64_t begin, std::int64_t end, Vi
 /// Images (n, rows.source_extent, columns.source_extent, channels) that a grid reads.
 struct TileSource {
   const simd::Bf16Bits* data;
-  std::int64_t channels;  ///< of a pixel, all groups
+  std::int64_t channels;  ///< per pixel, over all groups
 };
 
-/// Some channels of one tap, and where they go in a gathered row.
+/// Some channels of one tap and their place in a gathered row.
 struct TilePiece {
   TileAxis::Tap row, column;
   std::int64_t channel;  ///< the first, counted over all groups
@@ -51,8 +51,8 @@ struct TilePiece {
   std::int64_t to;
 };
 
-/// Row i of `to`, `stride` elements apart, gets the pieces of result `begin` + i; a tap in the
-/// padding gives zeros.
+/// Fills the rows of `to`, `stride` elements apart, with the pieces of consecutive results. Taps in
+/// the padding give zeros.
 void gather_pieces(const simd::TileKernels& kernels,
                    const TileGrid& grid,
                    const TileSource& source,

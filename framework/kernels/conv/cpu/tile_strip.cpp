@@ -59,7 +59,7 @@ void copy_strip(const simd::TileKernels& kernels,
                 simd::Bf16Bits* to) {
   const std::int64_t height = grid.rows.source_extent;
   const std::int64_t width = grid.columns.source_extent;
-  // The copy contains the source's columns [first, last).
+  // The columns [first, last) of the source are in the copy.
   const std::int64_t first = std::clamp<std::int64_t>(strip.low_column, 0, width);
   const std::int64_t last = std::clamp<std::int64_t>(strip.low_column + strip.width, first, width);
   const std::int64_t before = (first - strip.low_column) * channels;

@@ -6,18 +6,19 @@
 namespace learn::cpu {
 
 /// Neighbouring rows of one image, copied with zeros around them so that every tap of a result is
-/// a fixed distance away from it: result (row, column) is number row * width + column, its tap
-/// `offset(tap, tap)` pixels further. The results of columns beyond the grid's are of no use: that
-/// is the price for needing no copy per tap.
+/// at a fixed distance from it. Result (row, column) is number row * width + column, and its tap is
+/// `offset(tap, tap)` pixels further. The results of columns beyond the grid are unused. In return,
+/// no copy per tap is needed.
 struct TileStrip {
   std::int64_t low_row, low_column;  ///< the least offsets of taps
-  std::int64_t more_rows;            ///< that taps see beyond the results'
+  std::int64_t more_rows;            ///< rows that taps read beyond the results' rows
   std::int64_t more_columns;
   std::int64_t width;
 
   TileStrip(const TileAxis& rows, const TileAxis& columns);
 
-  /// Whether the results lie so close that their taps are neighbours, and not too few are of use.
+  /// Returns whether the results are so close together that their taps are neighbours, and enough
+  /// of them are used.
   [[nodiscard]] static bool pays(const TileAxis& rows, const TileAxis& columns) {
     return rows.source_step == 1 && columns.source_step == 1 && !rows.taps.empty() &&
            !columns.taps.empty() && columns.count >= simd::kTile;
@@ -26,27 +27,27 @@ struct TileStrip {
   [[nodiscard]] std::int64_t offset(const TileAxis::Tap& row, const TileAxis::Tap& column) const {
     return (row.offset - low_row) * width + column.offset - low_column;
   }
-  /// How many pixels results [0, rows * width), filled up by `more`, read.
+  /// Returns the number of pixels that results [0, rows * width), plus `more` to fill up, read.
   [[nodiscard]] std::int64_t pixels(std::int64_t rows, std::int64_t more) const {
     return (rows + more_rows) * width + more_columns + more;
   }
 };
 
-/// Results of a grid; with a strip whole rows of one image.
+/// A range of results of a grid. With a strip, it consists of whole rows of one image.
 struct ResultRange {
   std::int64_t begin, end;
 };
 
-/// Cuts the results into ranges: of about kStripResults if they are taken from a strip, else of
+/// Cuts the results into ranges of about kStripResults if they are taken from a strip, otherwise of
 /// `gathered`.
 inline constexpr std::int64_t kStripResults = 544;  ///< 16 rows of 32 pixels and their padding
 [[nodiscard]] std::vector<ResultRange> cut_grid(const TileGrid& grid,
                                                 const std::optional<TileStrip>& strip,
                                                 std::int64_t gathered);
 
-/// Copies the pixels that the results of rows [begin, end) of image `image` read, `channels` of
-/// every pixel from `first_channel` on, to `to` (pixels, channels). The memory after the last row
-/// is unchanged.
+/// Copies what the given rows of results of image `image` read to `to` (pixels, channels):
+/// `channels` of every pixel, starting with `first_channel`. Memory after the last row is left
+/// unchanged.
 void copy_strip(const simd::TileKernels& kernels,
                 const TileStrip& strip,
                 const TileGrid& grid,

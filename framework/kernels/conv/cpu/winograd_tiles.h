@@ -5,8 +5,8 @@
 
 namespace learn::cpu {
 
-/// Images (n,h,w,c) seen as tiles: `rows` x `columns` of them per image, one every four pixels, the
-/// first one starting `top` and `left` pixels before the image.
+/// Images (n,h,w,c) divided into tiles: `rows` x `columns` per image, one every four pixels. The
+/// first one starts `top` and `left` pixels before the image.
 struct TiledImages {
   std::int64_t n, h, w, c;
   std::int64_t rows, columns;
@@ -14,7 +14,8 @@ struct TiledImages {
 
   [[nodiscard]] std::int64_t tiles() const { return n * rows * columns; }
 
-  /// Pointers to the size x size pixels of a tile; `outside` for those beyond the image's border.
+  /// Finds pointers to the size x size pixels of a tile, with `outside` for pixels beyond the
+  /// image's border.
   template <class T>
   void find_pixels(T* images, std::int64_t tile, std::int64_t size, T* outside, T** pixels) const {
     const std::int64_t h0 = tile / columns % rows * simd::kWinogradTile - top;
@@ -30,7 +31,7 @@ struct TiledImages {
   }
 };
 
-/// Tiles needed to cover `extent` pixels.
+/// Returns the number of tiles needed to cover `extent` pixels.
 [[nodiscard]] constexpr std::int64_t tiles_along(std::int64_t extent) {
   return (extent + simd::kWinogradTile - 1) / simd::kWinogradTile;
 }

@@ -16,7 +16,7 @@ namespace {
 
 using cudnn::ConvPass;
 
-/// cuDNN's handle: one per context, because it remembers a stream.
+/// cuDNN's handle, one per context because it holds a stream.
 class Handle {
  public:
   Handle() { cudnn::check_cudnn(cudnn::api().create(&raw_), "cannot be started"); }
@@ -29,7 +29,8 @@ class Handle {
   cudnnHandle_t raw_ = nullptr;
 };
 
-/// How the operands of a convolution look with padded channels; `x_channels` as x comes.
+/// The shapes of a convolution's operands with padded channels. `x_channels` is the number that x
+/// has.
 struct StagedShapes {
   StagedShape x, w, y, bias;
   StagedShapes(const ConvGeometry& g, const ConvGeometry& padded, std::int64_t x_channels)
@@ -44,12 +45,12 @@ struct StagedShapes {
 struct Convolutions::Impl {
   Handle handle;
   cudnn::ConvPlans plans;
-  std::optional<Race> race;  // one for all, as it is warm after the first
+  std::optional<Race> race;  // shared by all races because it is warm after the first
 
   explicit Impl(const CudaOptions& options)
       : plans(cudnn::DeviceDescription(handle.raw()), options) {}
 
-  /// `result_bytes` is the size of the operand that the pass writes to `result`.
+  /// Runs a problem. `result_bytes` is the size of `result`, the operand that the pass writes.
   void run(const Exec& exec,
            const cudnn::ConvProblem& problem,
            const cudnn::ConvOperands& operands,
@@ -64,9 +65,9 @@ struct Convolutions::Impl {
     cudnn::PlanRace among;
     if (exec.options.tune && !is_capturing(exec.stream))
       among = [&](std::span<const cudnn::ConvPlan> candidates) {
-        // Into scratch memory: the result may hold values that are to be added to.
+        // The race writes to scratch memory because the result may hold values to be added to.
         const Storage elsewhere = exec.workspace.allocate(result_bytes);
-        // Zeros: a pass that adds reads them.
+        // Passes that add read the result, so it must be zero.
         check_api(cudaMemsetAsync(elsewhere.data(), 0, result_bytes, exec.stream));
         cudnn::ConvOperands trial = operands;
         trial.*result = elsewhere.data();
@@ -81,7 +82,8 @@ struct Convolutions::Impl {
         if (replaced) plans.keep(problem, among);
         return;
       } catch (const DeviceError& refused) {
-        // A capture has ended with the failure: the step is run without, and comes here again.
+        // The failure has ended the capture. The step is then run without a capture and gets here
+        // again.
         if (is_capturing(exec.stream)) throw;
         plan = plans.next(problem);
         if (plan == nullptr) throw;
@@ -153,7 +155,7 @@ void Convolutions::backward_weight(const Exec& exec,
                                    void* dw,
                                    GradMode mode) {
   const std::size_t bytes = static_cast<std::size_t>(g.weight_elements()) * size_of(dtype);
-  if (g.y_elements() == 0) {  // a sum of nothing
+  if (g.y_elements() == 0) {  // an empty sum
     if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return;
   }

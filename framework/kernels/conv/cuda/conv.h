@@ -12,15 +12,16 @@
 
 namespace learn::cuda {
 
-/// Images with `channels` elements per pixel: as many as in the geometry, or more, which are zeros.
+/// Images with `channels` elements per pixel, either the number in the geometry or more, filled up
+/// with zeros.
 struct ConvInput {
   const void* data;
   std::int64_t channels;
 };
 
-/// Convolution by cuDNN: f32, f16, bf16, summed in f32. Device pointers; only enqueues, except the
-/// first call of each shape, which chooses a plan. One object belongs to one context, whose device
-/// must be current; cuDNN is loaded at the first call. Throws DeviceError with cuDNN's text.
+/// Convolution by cuDNN: f32, f16, bf16, summed in f32. Device pointers. It only enqueues, except
+/// for the first call of each shape, which chooses a plan. An object belongs to one context, whose
+/// device must be current. cuDNN is loaded at the first call. Throws DeviceError with cuDNN's text.
 class Convolutions {
  public:
   Convolutions();
@@ -28,7 +29,7 @@ class Convolutions {
   Convolutions(const Convolutions&) = delete;
   Convolutions& operator=(const Convolutions&) = delete;
 
-  /// y = x * w [+ bias]; `bias` may be null.
+  /// Computes y = x * w [+ bias]; `bias` may be null.
   void forward(const Exec& exec,
                const ConvGeometry& g,
                DType dtype,

@@ -19,7 +19,7 @@ cudnnDataType_t data_type(DType dtype) {
   }
 }
 
-/// Extents in cuDNN's order (n, c, h, w) of a tensor whose channels lie innermost.
+/// Extents in cuDNN's order (n, c, h, w) of a tensor with channels as the innermost dimension.
 using Extents = std::array<std::int64_t, 4>;
 
 Descriptor tensor(TensorId id, const Extents& extents, cudnnDataType_t type, bool is_virtual) {
@@ -53,7 +53,7 @@ Descriptor convolution(const Conv2dOptions& o) {
   return made;
 }
 
-/// Which attributes of which operation hold a pass's operands.
+/// The operation of a pass and the attributes for its operands.
 struct PassAttributes {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;
@@ -89,7 +89,7 @@ PassAttributes attributes_of(ConvPass pass) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
 }
 
-/// How channels are added.
+/// Returns the description of an addition.
 Descriptor addition() {
   Descriptor made(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   made.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD)
@@ -117,7 +117,7 @@ ConvGraph::ConvGraph(const ConvProblem& problem) {
   const ConvGeometry& g = problem.geometry;
   const cudnnDataType_t type = data_type(problem.dtype);
   const Extents y_extents{g.n, g.k, g.p, g.q};
-  // References into the vector stay valid: no more than its room is ever used.
+  // References into the vector stay valid because its capacity is never exceeded.
   parts_.reserve(10);
   const auto keep = [&](Descriptor made) -> const Descriptor& {
     return parts_.emplace_back(std::move(made));
@@ -140,7 +140,7 @@ ConvGraph::ConvGraph(const ConvProblem& problem) {
     operations.push_back(keep(std::move(made)).raw());
   };
   if (problem.bias) {
-    // The sum before the bias is never rounded nor stored.
+    // The sum before the bias is neither rounded nor stored.
     const Descriptor& sum = keep(tensor(kSum, y_extents, CUDNN_DATA_FLOAT, true));
     const Descriptor& bias = keep(tensor(kBias, {1, g.k, 1, 1}, type, false));
     convolve(sum);

@@ -7,7 +7,7 @@
 namespace learn::cuda::cudnn {
 namespace {
 
-/// A `T` in `values`.
+/// Returns whether `values` contains the given value.
 template <class T>
 bool holds(const std::vector<T>& values, T wanted) {
   return std::find(values.begin(), values.end(), wanted) != values.end();
@@ -24,7 +24,7 @@ std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& engine) {
   return engine.get_all<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
 }
 
-/// Winograd's algorithm or FFT.
+/// Returns whether it uses Winograd's algorithm or FFT.
 bool transforms(const std::vector<cudnnBackendNumericalNote_t>& notes) {
   return std::ranges::any_of(notes, [](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_FFT || note == CUDNN_NUMERICAL_NOTE_WINOGRAD ||
@@ -78,7 +78,7 @@ Engine ConvPlan::engine() const {
 
 void ConvPlan::run(cudnnHandle_t handle, const ConvOperands& operands, void* workspace) const {
   const std::array<std::int64_t, 4> ids{kX, kW, kY, kBias};
-  // cuDNN's interface has one kind of pointer; which of them it writes is up to the graph.
+  // cuDNN's interface takes only non-const pointers; the graph determines which ones it writes.
   const std::array<void*, 4> pointers{const_cast<void*>(operands.x),
                                       const_cast<void*>(operands.w),
                                       const_cast<void*>(operands.y),
@@ -92,7 +92,7 @@ void ConvPlan::run(cudnnHandle_t handle, const ConvOperands& operands, void* wor
   check_cudnn(api().execute(handle, plan_.raw(), pack.raw()), "cannot run a convolution");
 }
 
-/// Goes through cuDNN's suggestions until there are enough plans.
+/// A search that goes through cuDNN's suggestions until there are enough plans.
 class PlanSearch {
  public:
   PlanSearch(const DeviceDescription& device,
@@ -104,7 +104,7 @@ class PlanSearch {
         graph_(std::make_shared<const ConvGraph>(problem)) {}
 
   std::vector<ConvPlan> find(std::size_t count) {
-    // A is quick and good; the fallback knows something for every shape; B is good and takes long.
+    // Mode A is quick and good, the fallback covers every shape, and B is good but slow.
     for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
       if (found_.empty()) ask(mode, count);
     if (found_.empty() && second_choice_.empty()) ask(CUDNN_HEUR_MODE_B, count);
@@ -120,9 +120,9 @@ class PlanSearch {
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_->descriptor())
         .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode)
         .set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device_.descriptor());
-    // Not an error: this mode has nothing to say about the problem.
+    // Not an error: this mode has no suggestion for the problem.
     if (api().finalize(heuristics.raw()) != CUDNN_STATUS_SUCCESS) return;
-    // The first few are cheap, and nearly always enough.
+    // The first few are cheap to check and nearly always enough.
     std::size_t seen = 0;
     for (const std::size_t room : {std::size_t{8}, std::size_t{64}}) {
       std::vector<Descriptor> ways = suggestions(heuristics, std::max(room, count));
@@ -154,7 +154,7 @@ class PlanSearch {
       else if (!smallest_workspace_ || plan.workspace() < smallest_workspace_->workspace())
         smallest_workspace_ = std::move(plan);
     } catch (const DeviceError&) {
-      // Suggested, but not possible after all: the next one will be.
+      // Suggested but not possible; the next suggestion is tried.
     }
   }
 
@@ -180,7 +180,7 @@ class PlanSearch {
   const CudaOptions& options_;
   std::shared_ptr<const ConvGraph> graph_;
   std::vector<ConvPlan> found_;
-  std::vector<ConvPlan> second_choice_;  // without tensor cores, where they would fit
+  std::vector<ConvPlan> second_choice_;  // without tensor cores although they could be used
   std::optional<ConvPlan> smallest_workspace_;
 };
 

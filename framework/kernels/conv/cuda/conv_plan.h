@@ -13,7 +13,7 @@
 
 namespace learn::cuda::cudnn {
 
-/// The addresses of one run; `bias` is null for problems without one.
+/// The addresses of one run. `bias` is null for problems without a bias.
 struct ConvOperands {
   const void* x = nullptr;
   const void* w = nullptr;
@@ -21,21 +21,22 @@ struct ConvOperands {
   const void* bias = nullptr;
 };
 
-/// Properties of a plan's kernel, from cuDNN's notes.
+/// The engine of a plan, as described by cuDNN.
 struct Engine {
-  std::int64_t index = 0;  ///< cuDNN's number of it, among those for this kind of operation
+  std::int64_t index = 0;  ///< cuDNN's number for it, among the engines for this kind of operation
   bool tensor_cores = false;
-  bool deterministic = false;  ///< the same bits in every run
-  bool winograd = false;       ///< or FFT: not a plain sum of products
+  bool deterministic = false;  ///< whether every run gives the same bits
+  bool winograd = false;       ///< Winograd or FFT, so not a plain sum of products
 };
 
-/// One engine configuration by which cuDNN can run a convolution on a device.
+/// One engine configuration with which cuDNN can run a convolution on a device.
 class ConvPlan {
  public:
-  /// From a plan's own JSON, as `json` gives it. Throws DeviceError if this cuDNN cannot use it.
+  /// Creates a plan from its JSON, as returned by `json`. Throws DeviceError if this cuDNN cannot
+  /// use it.
   ConvPlan(const DeviceDescription& device, std::string_view json);
 
-  /// Bytes of scratch memory `run` needs.
+  /// Returns the bytes of scratch memory that `run` needs.
   [[nodiscard]] std::size_t workspace() const noexcept { return workspace_; }
   [[nodiscard]] std::string json() const;
   [[nodiscard]] Engine engine() const;
@@ -48,19 +49,20 @@ class ConvPlan {
            std::shared_ptr<const ConvGraph> graph,
            Descriptor config);
 
-  std::shared_ptr<const ConvGraph> graph_;  // these two only stay alive with the plan
+  std::shared_ptr<const ConvGraph> graph_;  // held only to live as long as the plan
   std::optional<Descriptor> config_;
   Descriptor plan_;
   std::size_t workspace_ = 0;
 };
 
-/// Returns the best `count` plans by cuDNN's heuristics that the options allow, best first.
-/// Excludes plans that are not deterministic, sum in less than f32, transform their operands where
-/// the problem forbids it, must be compiled at run time (a second each), or need more scratch
-/// memory than the limit. For types that tensor cores support (halves, TF32), plans that use them
-/// come first, because the heuristics prefer some that copy everything into another layout and
-/// multiply without them. If all plans exceed the limit, returns the smallest one. Empty if cuDNN
-/// has no engine for the problem.
+/// Returns up to `count` plans that the options allow, in the order of cuDNN's heuristics, best
+/// first. A plan is excluded if its results differ from run to run, if it sums in less than f32, if
+/// it transforms its operands where the problem forbids it, if it has to be compiled at run time (a
+/// second each), or if it needs more scratch memory than the limit. Where tensor cores can multiply
+/// (halves, TF32), plans that use them come first, because the heuristics prefer some plans that
+/// copy everything into another layout and multiply without tensor cores. If only the limit
+/// excludes all plans, returns the one that needs the least memory. Returns nothing if cuDNN has no
+/// engine for the problem.
 [[nodiscard]] std::vector<ConvPlan> find_plans(const DeviceDescription& device,
                                                const ConvProblem& problem,
                                                const CudaOptions& options,

@@ -15,14 +15,13 @@
 namespace learn::cuda::cudnn {
 namespace {
 
-/// The plans that are timed, or tried one after the other: more would rarely win, and each takes
-/// its time.
+/// Plans that are timed, or tried one after the other. More would rarely win, and each takes time.
 constexpr std::size_t kTimedPlans = 8;
-/// They have some thousand bytes.
+/// Upper limit for a plan file; plans have a few thousand bytes.
 constexpr std::uint64_t kMaxPlanBytes = 1U << 20U;
 
 std::filesystem::path file_of(const std::string& folder, const std::string& key) {
-  // A hash is enough: the key itself is in the file.
+  // A hash is enough because the file contains the key itself.
   return std::filesystem::path(folder) / fmt::format("conv-{:016x}.plan", fnv1a(key));
 }
 
@@ -104,7 +103,7 @@ void ConvPlans::store(const std::string& key, const ConvPlan& plan) const {
   const std::filesystem::path file = file_of(options_.plan_cache, key);
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
-  // Written to a temporary file and renamed, so that another process reads all of it or nothing.
+  // Written to a temporary file and renamed, so that another process never sees a part of it.
   std::filesystem::path part = file;
   part += fmt::format(".{}", getpid());
   std::ofstream(part, std::ios::binary) << key << '\n' << plan.json();

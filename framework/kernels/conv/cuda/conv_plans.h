@@ -9,29 +9,30 @@
 
 namespace learn::cuda::cudnn {
 
-/// Runs the plans and says which is the fastest.
+/// Runs the plans and returns the index of the fastest.
 using PlanRace = std::function<std::size_t(std::span<const ConvPlan>)>;
 
-/// The plans of one device, each chosen once and kept: in memory, and, if the options name a
-/// folder, on disk for the next run. A file is used only if all of its key matches: the versions,
-/// the kind of device, the sizes, the options. So files may be taken to another machine of that
+/// The plans of one device, each chosen once and kept in memory and, if the options name a folder,
+/// on disk for the next run. A file is used only if its whole key matches: the versions, the kind
+/// of device, the sizes and the options. So files may be copied to another machine of the same
 /// kind.
 class ConvPlans {
  public:
   ConvPlans(DeviceDescription device, const CudaOptions& options)
       : device_(std::move(device)), options_(options) {}
 
-  /// Throws DeviceError if cuDNN has no plan. `race` chooses among the best plans for a problem
-  /// that is not known yet; if it is empty, cuDNN's first one is taken.
+  /// Returns the plan for a problem. Throws DeviceError if cuDNN has no plan. For a problem that is
+  /// not known yet, `race` chooses among the best plans; if `race` is empty, cuDNN's first one is
+  /// used.
   const ConvPlan& plan(const ConvProblem& problem, const PlanRace& race);
-  /// Returns the next best plan instead of the last one of `plan`, which could not be run; null if
-  /// none is left. `keep` writes it to disk after a successful run.
+  /// Replaces the plan that `plan` returned last, which failed to run, with the next best one.
+  /// Returns null if no plan is left. After a successful run, `keep` writes it to disk.
   const ConvPlan* next(const ConvProblem& problem);
-  /// Writes the plan of a problem to the place of the one that `plan` took for it.
+  /// Stores the current plan of a problem on disk, in place of the one that `plan` chose.
   void keep(const ConvProblem& problem, const PlanRace& race) const;
 
  private:
-  /// The plan of a problem, and those before it that could not be run.
+  /// The plan of a problem and the ones before it that failed to run.
   struct Choice {
     ConvPlan plan;
     std::vector<std::string> failed = {};

@@ -44,7 +44,7 @@ std::string ConvProblem::text() const {
 std::size_t ConvProblemHash::operator()(const ConvProblem& problem) const noexcept {
   const ConvGeometry& g = problem.geometry;
   const Conv2dOptions& o = g.options;
-  // p and q follow from the rest.
+  // p and q follow from the other sizes.
   const std::array values{static_cast<std::int64_t>(problem.pass),
                           static_cast<std::int64_t>(problem.dtype),
                           static_cast<std::int64_t>(problem.bias),

@@ -22,17 +22,17 @@ enum class ConvPass : std::uint8_t { forward, backward_data, backward_weight };
   return "?";
 }
 
-/// All that decides how a convolution is run on one device.
+/// Everything that determines how a convolution runs on one device.
 struct ConvProblem {
   ConvPass pass = ConvPass::forward;
   ConvGeometry geometry;
   DType dtype = DType::f32;
   bool bias = false;        ///< forward only: added in the same kernel
   bool accumulate = false;  ///< backward only: adds to its result
-  bool winograd = true;     ///< by it or by FFT, if that is faster
+  bool winograd = true;     ///< allows Winograd or FFT if that is faster
 
   friend bool operator==(const ConvProblem&, const ConvProblem&) = default;
-  /// Every field, for people and for the keys of caches on disk.
+  /// Returns every field as text, for display and for the keys of caches on disk.
   [[nodiscard]] std::string text() const;
 };
 
@@ -40,10 +40,9 @@ struct ConvProblemHash {
   [[nodiscard]] std::size_t operator()(const ConvProblem& problem) const noexcept;
 };
 
-/// Returns the convolution with as many channels as cuDNN's fast engines need. Halves are
-/// multiplied by tensor cores in rows of 16 bytes, so both channel counts are raised to multiples
-/// of 8; the new channels are zeros and change nothing. f32 and grouped convolutions stay as they
-/// are.
+/// Returns the same convolution with the number of channels that cuDNN's fast engines need. Tensor
+/// cores multiply halves in rows of 16 bytes, so both channel counts are rounded up to multiples of
+/// 8; the new channels are zeros and have no effect. f32 and grouped convolutions are unchanged.
 [[nodiscard]] ConvGeometry padded_geometry(const ConvGeometry& geometry, DType dtype);
 
 }  // namespace learn::cuda::cudnn

@@ -16,13 +16,13 @@ namespace {
 using cublas::Epilogue;
 using cublas::MatmulProblem;
 
-/// Tensor cores need rows of 16 bytes: the 10 classes of a head in f16 become 16, with trailing
-/// zeros.
+/// Returns the features after padding. Tensor cores need rows of 16 bytes, so the 10 classes of a
+/// head in f16 are padded with zeros to 16.
 std::int64_t padded(std::int64_t features, DType dtype) {
   return is_half(dtype) ? padded_half_channels(features) : features;
 }
 
-/// How the operands look with padded features.
+/// The shapes of the operands with padded features.
 struct StagedShapes {
   std::int64_t c, k;  // padded
   StagedShape x, w, y, bias;
@@ -35,8 +35,8 @@ struct StagedShapes {
         bias{1, g.k, k, 1} {}
 };
 
-/// Whether the library takes all products in one call: none is padded, and each matrix is aligned
-/// to 16 bytes.
+/// Returns whether the library can compute all products in one call. This requires operands without
+/// padding and matrices that are aligned to 16 bytes.
 bool in_one_call(const LinearGeometry& g, DType dtype) {
   const auto aligned = [&](std::int64_t elements) {
     return elements * static_cast<std::int64_t>(size_of(dtype)) % 16 == 0;
@@ -52,7 +52,7 @@ void* element(void* data, DType dtype, std::int64_t i) {
   return static_cast<std::byte*>(data) + i * static_cast<std::int64_t>(size_of(dtype));
 }
 
-/// Calls product(geometry of one, x, w, y) for each of several.
+/// Calls product(geometry of one, x, w, y) for each product.
 template <class X, class W, class Y, class F>
 void one_by_one(const LinearGeometry& g, DType dtype, X* x, W* w, Y* y, F product) {
   LinearGeometry one = g;
@@ -64,7 +64,7 @@ void one_by_one(const LinearGeometry& g, DType dtype, X* x, W* w, Y* y, F produc
             element(y, dtype, i * g.n * g.k));
 }
 
-/// y += bias, in each of n rows of k: where the product cannot do it on its way.
+/// Adds bias to y in each of n rows of k, for products that cannot add it themselves.
 void add_in_place(
     Stream stream, DType dtype, const void* bias, void* y, std::int64_t n, std::int64_t k) {
   visit_floating(dtype, [&]<class T>() {
@@ -76,8 +76,8 @@ void add_in_place(
 
 }  // namespace
 
-// cuBLAS counts columns first, so each of our (rows, columns) is its (columns x rows), and products
-// swap their factors.
+// cuBLAS is column-major: each of our (rows, columns) is its (columns x rows), and products swap
+// their factors.
 
 struct Linears::Impl {
   cublas::Matmuls matmuls;
@@ -179,7 +179,7 @@ bool Linears::backward_weight(const Exec& exec,
                               void* dw,
                               GradMode mode,
                               void* db) {
-  if (g.count * g.n == 0) {  // a sum of nothing
+  if (g.count * g.n == 0) {  // an empty sum
     const auto bytes = static_cast<std::size_t>(g.count * g.k * g.c) * size_of(dtype);
     if (mode == GradMode::overwrite) check_api(cudaMemsetAsync(dw, 0, bytes, exec.stream));
     return false;

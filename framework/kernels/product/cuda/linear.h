@@ -10,9 +10,9 @@
 
 namespace learn::cuda {
 
-/// Linear layers by cuBLASLt: f32, f16, bf16, summed in f32. Device pointers;
-/// enqueues only. One object belongs to one context, whose device must be current; cuBLASLt is
-/// loaded at the first call. Throws DeviceError with its text.
+/// Linear layers by cuBLASLt: f32, f16, bf16, summed in f32. Device pointers; enqueues only. An
+/// object belongs to one context, whose device must be current. cuBLASLt is loaded at the first
+/// call. Throws DeviceError with its text.
 class Linears {
  public:
   Linears();
@@ -20,7 +20,7 @@ class Linears {
   Linears(const Linears&) = delete;
   Linears& operator=(const Linears&) = delete;
 
-  /// y = x * w^T [+ bias]; `bias` may be null, and is where there are several.
+  /// Computes y = x * w^T [+ bias]. `bias` may be null and must be null for several products.
   void forward(const Exec& exec,
                const LinearGeometry& g,
                DType dtype,
@@ -28,7 +28,7 @@ class Linears {
                const void* w,
                const void* bias,
                void* y);
-  /// dx (+)= dy * w.
+  /// Computes dx (+)= dy * w.
   void backward_data(const Exec& exec,
                      const LinearGeometry& g,
                      DType dtype,
@@ -36,8 +36,9 @@ class Linears {
                      const void* w,
                      void* dx,
                      GradMode mode);
-  /// dw (+)= dy^T * x. If `db` is not null and the library can, also db (k) = the sums of dy's
-  /// columns, from the same reading of dy; returns whether it did.
+  /// Computes dw (+)= dy^T * x. If `db` is not null and the library supports it, also computes db
+  /// (k) = the sums of dy's columns from the same reading of dy, and returns true; otherwise
+  /// returns false.
   bool backward_weight(const Exec& exec,
                        const LinearGeometry& g,
                        DType dtype,
@@ -64,7 +65,7 @@ void linear_backward_data(
     const Exec& exec, const LinearGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
   exec.runtime.cache<Linears>().backward_data(exec, g, kDType<T>, dy, weight, dx, mode);
 }
-/// True if it wrote the bias's gradient to `db`, which may be null.
+/// Returns true if it wrote the bias's gradient to `db`, which may be null.
 template <class T>
 [[nodiscard]] bool linear_backward_weight(const Exec& exec,
                                           const LinearGeometry& g,

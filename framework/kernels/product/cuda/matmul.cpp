@@ -53,7 +53,7 @@ class Owned {
   cublasStatus_t (*destroy_)(T);
 };
 
-/// The problem's matrices of `rows` x `columns`, before `op` is applied.
+/// Creates the layout of the problem's matrices of `rows` x `columns`, before `op` is applied.
 void make_layout(Owned<cublasLtMatrixLayout_t>& to,
                  const MatmulProblem& p,
                  std::int64_t rows,
@@ -94,7 +94,7 @@ std::size_t MatmulProblemHash::operator()(const MatmulProblem& p) const noexcept
 
 namespace {
 
-/// More are not worth trying.
+/// Limit of the algorithms to try. More are unlikely to help.
 constexpr std::size_t kMaxAlgorithms = 8;
 
 }  // namespace
@@ -106,7 +106,7 @@ struct Matmuls::Plan {
   Owned<cublasLtMatrixLayout_t> d{api().layout_destroy};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace = 0;
-  std::size_t rank = 0;  ///< of the algorithm among the heuristics' answers, the best first
+  std::size_t rank = 0;  ///< of the algorithm among the heuristics' answers, best first
   bool possible = false;
 
   template <class T>
@@ -130,7 +130,7 @@ struct Matmuls::Plan {
     make_layout(d, p, p.m, p.n, p.ldd);
   }
 
-  /// Returns the algorithm of that rank; not `possible` if it does not exist.
+  /// Chooses the algorithm of the current rank, or sets `possible` to false if there are too few.
   void choose(cublasLtHandle_t handle, const CudaOptions& options, bool with_epilogue) {
     possible = false;
     if (rank >= kMaxAlgorithms) return;
@@ -189,7 +189,7 @@ Matmuls::Plan& Matmuls::plan(const MatmulProblem& problem, const void* bias) {
   std::unique_ptr<Plan>& known = plans_[problem];
   const bool is_new = known == nullptr;
   if (is_new) known = std::make_unique<Plan>(problem, options_.tf32);
-  // The choice depends on its alignment, so it is there before.
+  // The choice depends on the alignment of the bias, so its pointer is set first.
   if (problem.epilogue != Epilogue::none) known->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   if (is_new) known->choose(handle_, options_, problem.epilogue != Epilogue::none);
   return *known;
@@ -226,11 +226,12 @@ bool Matmuls::run(const Exec& exec,
                         exec.stream);
   };
   cublasStatus_t status = multiply();
-  // A failure has ended a capture: the step is run without, and comes here again.
+  // During a capture, the failure has ended the capture. The step is then run without a capture and
+  // gets here again.
   while (status != CUBLAS_STATUS_SUCCESS && problem.epilogue == Epilogue::none &&
          !is_capturing(exec.stream)) {
     const cublasStatus_t failed = status;
-    forget_last_error();  // of a launch inside
+    forget_last_error();  // left by a launch inside the library
     ++planned.rank;
     planned.choose(handle_, options_, false);
     check_cublas(planned.possible ? CUBLAS_STATUS_SUCCESS : failed, "cannot multiply");
@@ -242,7 +243,7 @@ bool Matmuls::run(const Exec& exec,
     status = multiply();
   }
   if (status != CUBLAS_STATUS_SUCCESS && problem.epilogue != Epilogue::none) {
-    forget_last_error();  // of a launch inside
+    forget_last_error();  // left by a launch inside the library
     planned.possible = false;
     return false;
   }

@@ -12,16 +12,16 @@
 
 namespace learn::cuda::cublas {
 
-/// Additional work in the kernel of the product.
+/// An operation fused with the product in the same kernel.
 enum class Epilogue : std::uint8_t {
   none,
   bias,           ///< bias[i] is added to row i of d
-  sum_columns_b,  ///< bias[j] becomes the sum of column j of op(b)
+  sum_columns_b,  ///< bias[j] is set to the sum of column j of op(b)
 };
 
-/// d (m,n) (+)= op(a) (m,k) * op(b) (k,n), in cuBLAS's order: column after column, columns `ld`
-/// elements apart. One dtype for all; summed in f32. Without an epilogue, `count` of each may be
-/// stored one after the other.
+/// The product d (m,n) (+)= op(a) (m,k) * op(b) (k,n) in cuBLAS's column-major order, with columns
+/// `ld` elements apart. All matrices have the same dtype; sums are in f32. Without an epilogue,
+/// there may be `count` products of consecutive matrices.
 struct MatmulProblem {
   std::int64_t count = 1;
   std::int64_t m = 0, n = 0, k = 0;
@@ -38,8 +38,8 @@ struct MatmulProblemHash {
   [[nodiscard]] std::size_t operator()(const MatmulProblem& problem) const noexcept;
 };
 
-/// Products on one device, each planned once: by cuBLASLt's heuristics, from the algorithms that
-/// add up partial sums in f32 and in a fixed order.
+/// Products on one device. Each is planned once by cuBLASLt's heuristics, restricted to algorithms
+/// that add up partial sums in f32 and in a fixed order.
 class Matmuls {
  public:
   explicit Matmuls(const CudaOptions& options);
@@ -47,9 +47,9 @@ class Matmuls {
   Matmuls(const Matmuls&) = delete;
   Matmuls& operator=(const Matmuls&) = delete;
 
-  /// Enqueues the product. All pointers are 16-byte aligned; `bias` is for the epilogues. False,
-  /// and nothing done, if the library has no algorithm for it, or refuses its epilogue in any way.
-  /// Throws DeviceError with its text.
+  /// Enqueues the product. All pointers are 16-byte aligned; `bias` is for the epilogues. Returns
+  /// false without doing anything if the library has no algorithm for the product or rejects its
+  /// epilogue. Throws DeviceError with its text.
   [[nodiscard]] bool run(const Exec& exec,
                          const MatmulProblem& problem,
                          const void* a,

@@ -1,8 +1,8 @@
-// The matrix kernels, included by each instruction set's file inside its anonymous namespace, after
-// it has set
+// The matrix kernels. The file of each instruction set includes them inside its anonymous namespace
+// after defining
 //   kLanes             floats per vector register,
 //   kMaxWidth          vector registers per row of the widest tile,
-//   max_rows(width)    rows of a tile of that width: all its sums stay in registers. Wide and low
+//   max_rows(width)    rows of a tile of that width, with all its sums in registers. Wide and low
 //                      tiles need fewer loads per product than narrow and high ones.
 
 using Vector [[gnu::vector_size(kLanes * sizeof(float))]] = float;
@@ -26,7 +26,7 @@ inline void store_part(const Vector* sum, float* c, std::int64_t width, bool acc
     c[x] = accumulate ? c[x] + last[x] : last[x];
 }
 
-/// One tile: kRows rows by kWidth vectors of columns, all sums in registers.
+/// Computes one tile: kRows rows by kWidth vectors of columns, with all sums in registers.
 template <int kRows, int kWidth, bool kTransposed>
 void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
   Vector sum[kRows][kWidth];
@@ -40,7 +40,7 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
   for (const Run* run = g.runs; run != g.runs + g.run_count; ++run) {
     const float* a = first + run->a;
     const float* panel = b + run->b;
-    const float* next = panel + g.b_stride;  // where the tile is wider than a panel
+    const float* next = panel + g.b_stride;  // if the tile is wider than a panel
     for (std::int64_t k = run->depth; k > 0; --k) {
       Vector right[kWidth];
 #pragma GCC unroll 4
@@ -81,8 +81,8 @@ void tile_of(int rows, const GemmBlock& g, std::int64_t row, const float* b, std
   }
 }
 
-/// All rows of the columns from `column` on that one tile covers. Rows are dealt out evenly, so
-/// that no tile is nearly empty: 64 rows make 13+13+13+13+12.
+/// Multiplies all rows of the columns that one tile covers, starting with `column`. Rows are
+/// distributed evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12.
 template <bool kTransposed, int kWidth>
 void multiply_columns(int width, const GemmBlock& g, std::int64_t column) {
   if constexpr (kWidth > 0) {
@@ -98,7 +98,7 @@ void multiply_columns(int width, const GemmBlock& g, std::int64_t column) {
   }
 }
 
-/// The last tile is as narrow as the rest of the columns allows.
+/// Multiplies a block. The last tile is as narrow as the remaining columns allow.
 template <bool kTransposed>
 void multiply_block(const GemmBlock& g) {
   constexpr std::int64_t kTileColumns = kMaxWidth * kLanes;
@@ -109,8 +109,8 @@ void multiply_block(const GemmBlock& g) {
   }
 }
 
-/// Short lengths are common (9 floats for three colours under a 3x3 window): no call, no loop per
-/// float.
+/// Copies a short stretch without a call or a loop per float. Short lengths are common (9 floats
+/// for three colours in a 3x3 window).
 inline void copy_floats(float* to, const float* from, std::int64_t n) {
   for (; n >= kLanes; n -= kLanes, from += kLanes, to += kLanes) store(to, load(from));
 #pragma GCC unroll 4
@@ -136,7 +136,7 @@ void gather_rows(const float* const* from,
 using Four [[gnu::vector_size(16)]] = float;
 using UnalignedFour [[gnu::vector_size(16), gnu::aligned(alignof(float)), gnu::may_alias]] = float;
 
-/// 4x4 floats at a time: two rounds of interleaving.
+/// Transposes 4x4 floats at a time, in two rounds of interleaving.
 void transpose(const float* from,
                std::int64_t from_stride,
                std::int64_t rows,

@@ -1,26 +1,26 @@
 #pragma once
 #include <cstdint>
 
-/// The innermost loops of convolution and matrix product, compiled once per instruction set;
-/// vectorize.h chooses. Tiles of sums that must stay in registers need explicit vectors, whose
-/// width and number differ between instruction sets, so unlike the loops of vectorize.h these have
-/// a source file for each. Those files are built with wider instructions than the rest of the
-/// program and include only this header: the linker could keep an inline function of another header
-/// in the version compiled there.
+/// The innermost loops of convolution and matrix product, compiled once per instruction set and
+/// selected by vectorize.h. Tiles of sums that must stay in registers need explicit vectors, whose
+/// width and number differ between instruction sets. So unlike the loops of vectorize.h, these have
+/// one source file per instruction set. These files are built with wider instructions than the rest
+/// of the program and include only this header. If they compiled an inline function of another
+/// header, the linker might keep that definition for the whole program.
 namespace learn::cpu::simd {
 
-/// Right-hand matrices are cut into panels of this many columns: panel j holds, row after row, the
-/// columns [32 j, 32 j + 32), the last one filled up with anything.
+/// Columns per panel of a right-hand matrix. Panel j holds, row after row, the columns [32 j, 32
+/// j + 32). The last panel is filled up with arbitrary values.
 inline constexpr std::int64_t kPanel = 32;
 
-/// A stretch of the summed dimension that is contiguous in both operands. Offsets in floats.
+/// A stretch of the summed dimension that is contiguous in both operands. Offsets are in floats.
 struct Run {
-  std::int64_t a;      ///< start in each row of the left operand (or in its first row)
-  std::int64_t b;      ///< start in each panel of the right operand
-  std::int64_t depth;  ///< how many products
+  std::int64_t a;      ///< its start in each row of the left operand (or its first row)
+  std::int64_t b;      ///< its start in each panel of the right operand
+  std::int64_t depth;  ///< number of products
 };
 
-/// c (+)= a * b for a block that the caller has made to fit the cache.
+/// Computes c (+)= a * b for a block that the caller has sized to fit the cache.
 struct GemmBlock {
   const float* a;
   std::int64_t a_stride;  ///< floats between rows of `a` in memory
@@ -35,19 +35,19 @@ struct GemmBlock {
   bool accumulate;  ///< false: c is overwritten, true: added to
 };
 
-/// A run of floats copied from next to a source row into a gathered row.
+/// A stretch of floats to copy into a gathered row; its offset is relative to the source row.
 struct Copy {
   std::int64_t from, to, length;
 };
 
-/// Winograd's F(4x4,3x3): 6x6 pixels are transformed, 36 matrix products replace the convolution,
-/// and each result is a tile of 4x4 pixels.
+/// The tile size of Winograd's F(4x4,3x3): tiles of 6x6 pixels are transformed, 36 matrix products
+/// replace the convolution, and each result is a tile of 4x4 pixels.
 inline constexpr std::int64_t kWinogradTile = 4;
 inline constexpr std::int64_t kWinogradInput = 6;
 inline constexpr std::int64_t kWinogradMatrices = 36;
 
-/// Element (tile, channel) of the transformed matrices: matrix m at
-/// data + m * matrix + channel / 32 * panel + channel % 32. Rows of one piece have panel == 32.
+/// The transformed matrices. Element (tile, channel) of matrix m is at data + m * matrix +
+/// channel / 32 * panel + channel % 32. Rows that are stored in one piece have panel == 32.
 struct WinogradMatrices {
   float* data;
   std::int64_t matrix;
@@ -56,12 +56,12 @@ struct WinogradMatrices {
 
 struct Kernels {
   const char* name;
-  /// a holds its rows one after the other: a(i, k) = a[i * a_stride + k].
+  /// Multiplies with the rows of a stored one after the other: a(i, k) = a[i * a_stride + k].
   void (*multiply)(const GemmBlock& block);
-  /// a is stored transposed: a(i, k) = a[k * a_stride + i].
+  /// Multiplies with a stored transposed: a(i, k) = a[k * a_stride + i].
   void (*multiply_transposed)(const GemmBlock& block);
 
-  /// Row i of `to`, rows `stride` floats apart, gets its copies from around from[i].
+  /// Fills row i of `to`, with rows `stride` floats apart, with its copies from around from[i].
   void (*gather_rows)(const float* const* from,
                       std::int64_t rows,
                       const Copy* copies,
@@ -69,7 +69,7 @@ struct Kernels {
                       float* to,
                       std::int64_t stride);
 
-  /// to[c * to_stride + r] = from[r * from_stride + c] for `rows` x `columns`.
+  /// Sets to[c * to_stride + r] = from[r * from_stride + c] for `rows` x `columns`.
   void (*transpose)(const float* from,
                     std::int64_t from_stride,
                     std::int64_t rows,
@@ -80,44 +80,45 @@ struct Kernels {
   // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
   // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel
   // 0.
-  /// B^T d B of one tile; `pixels` are the 6x6 that it reads.
+  /// Computes B^T d B of one tile from the 6x6 `pixels` that it reads.
   void (*winograd_input)(const float* const* pixels,
                          std::int64_t channels,
                          const WinogradMatrices& to);
-  /// A^T m A; `pixels` are the 4x4 of the tile, null where the tile extends beyond the image.
+  /// Computes A^T m A. `pixels` are the 4x4 of the tile, null where the tile extends beyond the
+  /// image.
   void (*winograd_output)(const WinogradMatrices& from,
                           std::int64_t channels,
                           float* const* pixels,
                           bool accumulate);
-  /// A dy A^T; `pixels` are the 4x4 of the tile.
+  /// Computes A dy A^T. `pixels` are the 4x4 of the tile.
   void (*winograd_output_gradient)(const float* const* pixels,
                                    std::int64_t channels,
                                    const WinogradMatrices& to);
-  /// G w G^T for rows of 32 columns: tap t of row i at taps + t * tap_stride + 32 i.
+  /// Computes G w G^T for rows of 32 columns. Tap t of row i is at taps + t * tap_stride + 32 i.
   void (*winograd_weight)(const float* taps,
                           std::int64_t tap_stride,
                           std::int64_t rows,
                           const WinogradMatrices& to);
-  /// G^T du G: tap t of the weight's gradient at dw + t * channels.
+  /// Computes G^T du G. Tap t of the weight's gradient is at dw + t * channels.
   void (*winograd_weight_gradient)(const WinogradMatrices& from,
                                    std::int64_t channels,
                                    float* dw,
                                    bool accumulate);
 };
 
-/// Kernels for every machine of the architecture.
+/// Returns the kernels that run on every machine of the architecture.
 [[nodiscard]] const Kernels& generic_kernels();
 #if defined(__x86_64__)
 [[nodiscard]] const Kernels& avx2_kernels();
 [[nodiscard]] const Kernels& avx512_kernels();
 #endif
 
-/// The kernels that `isa()` allows, the slowest first; the rest is null.
+/// The kernels that `isa()` allows, slowest first, followed by null pointers.
 struct KernelList {
   const Kernels* all[4];
 };
 [[nodiscard]] KernelList supported_kernels();
-/// The fastest of them.
+/// Returns the fastest of them.
 [[nodiscard]] const Kernels& best_kernels();
 
 }  // namespace learn::cpu::simd

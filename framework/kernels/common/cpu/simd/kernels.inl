@@ -1,5 +1,5 @@
-// Every vector kernel and their table, compiled once per instruction set inside that file's
-// anonymous namespace: kLanes, kMaxWidth and max_rows are defined before this is included.
+// All vector kernels and their table, compiled once per instruction set inside that file's
+// anonymous namespace. kLanes, kMaxWidth and max_rows must be defined before this is included.
 
 #include "framework/kernels/common/cpu/simd/gemm.inl"
 #include "framework/kernels/common/cpu/simd/winograd.inl"

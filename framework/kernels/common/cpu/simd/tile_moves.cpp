@@ -5,7 +5,7 @@
 namespace learn::cpu::simd {
 namespace {
 
-/// The first `n` of 16 or 32 elements.
+/// Returns a mask of the first `n` of 16 or 32 elements.
 inline __mmask16 first16(std::int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xFFFFU : n <= 0 ? 0U : (1U << n) - 1U);
 }
@@ -16,7 +16,7 @@ inline __mmask32 first32(std::int64_t n) {
 using Words [[gnu::vector_size(64)]] = std::uint32_t;
 using Elements [[gnu::vector_size(32)]] = Bf16Bits;
 
-/// Pairs (low[i], high[i]) of 16 elements.
+/// Returns pairs (low[i], high[i]) of 16 elements.
 inline Words interleave(__m256i low, __m256i high) {
   return __builtin_convertvector(reinterpret_cast<Elements>(low), Words) |
          __builtin_convertvector(reinterpret_cast<Elements>(high), Words) << 16U;
@@ -26,8 +26,9 @@ inline void store_words(Bf16Bits* to, Words words) {
   _mm512_storeu_si512(to, reinterpret_cast<__m512i>(words));
 }
 
-/// 16 rows of 16 elements of 32 bits. Merging rows i and i + 8 rotates the bits of every element's
-/// place (row, column) by one; after four of eight, rows are columns.
+/// Transposes 16 rows of 16 elements of 32 bits. Merging rows i and i + 8 rotates the bits of every
+/// element's position (row, column) by one. After four of the eight rotations, rows have become
+/// columns.
 inline void transpose16(Words (&r)[16]) {
 #pragma GCC unroll 4
   for (int round = 0; round < 4; ++round) {

@@ -3,7 +3,8 @@
 
 namespace learn::cpu::simd {
 
-/// `multiply` with the moves in AVX-512, which every machine that has one of the products has.
+/// Returns `multiply` combined with the moves in AVX-512. Every machine that supports one of the
+/// products also supports AVX-512.
 [[nodiscard]] TileKernels with_avx512_moves(const char* name,
                                             bool faster_than_winograd,
                                             void (*multiply)(const TileProduct& product));

@@ -5,7 +5,7 @@
 namespace learn::cpu::simd {
 namespace {
 
-/// Every tile 16 rows of 64 bytes. The layout is Intel's.
+/// The configuration of the tiles: 16 rows of 64 bytes each, in Intel's layout.
 struct alignas(64) TileConfig {
   unsigned char palette = 1;
   unsigned char start_row = 0;
@@ -14,8 +14,8 @@ struct alignas(64) TileConfig {
   unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-/// Sums of `kRowTiles` x `kColumnTiles` tiles from row i and column j on. Registers have no
-/// variable names: 0 to 3 hold the sums, 4 and 5 the left factor, 6 and 7 the right.
+/// Computes sums of `kRowTiles` x `kColumnTiles` tiles, starting with row i and column j. Registers
+/// are fixed: 0 to 3 hold the sums, 4 and 5 the left factor, 6 and 7 the right.
 template <int kRowTiles, int kColumnTiles>
 void multiply_tiles(const TileProduct& p, std::int64_t i, std::int64_t j) {
   constexpr bool kTwoRows = kRowTiles == 2;
@@ -76,7 +76,7 @@ void multiply(const TileProduct& p) {
       (two_columns ? multiply_tiles<2, 2> : multiply_tiles<2, 1>)(p, i, j);
     if (i < p.rows) (two_columns ? multiply_tiles<1, 2> : multiply_tiles<1, 1>)(p, i, j);
   }
-  // Without live tiles a change of the thread need not save their 8 kB.
+  // Once the tiles are released, a thread switch need not save their 8 kB.
   _tile_release();
 }
 

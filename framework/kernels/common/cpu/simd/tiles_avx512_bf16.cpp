@@ -7,18 +7,19 @@
 namespace learn::cpu::simd {
 namespace {
 
-/// Two neighbours of the left operand, in all 16 places.
+/// Returns two consecutive elements of the left operand in all 16 positions.
 inline __m512bh pair_everywhere(const Bf16Bits* from) {
   int pair = 0;
   std::memcpy(&pair, from, sizeof pair);
   __m512i everywhere = _mm512_set1_epi32(pair);
 #if defined(__clang__) && (__clang_major__ == 16 || __clang_major__ == 17)
-  asm("" : "+v"(everywhere));  // they crash where the product loads it by itself
+  asm("" : "+v"(everywhere));  // these versions crash if the product itself loads it
 #endif
   return reinterpret_cast<__m512bh>(everywhere);
 }
 
-/// Sums of `kRows` x `kVectors` vectors of 16, from row i and column j on, in registers.
+/// Computes sums of `kRows` x `kVectors` vectors of 16 in registers, starting with row i and column
+/// j.
 template <int kRows, int kVectors>
 void multiply_rows(const TileProduct& p, std::int64_t i, std::int64_t j) {
   const Bf16Bits* const a = p.a + i * p.a_stride;

@@ -1,5 +1,5 @@
-// The transforms of Winograd's F(4x4,3x3), vectorised over channels; included after gemm.inl. Each
-// is a one-dimensional transform applied to the columns and then to the rows.
+// The transforms of Winograd's F(4x4,3x3), vectorised over channels. Include after gemm.inl. Each
+// is a one-dimensional transform, applied to the columns and then to the rows.
 
 constexpr int kPoints = 6;
 
@@ -81,7 +81,7 @@ struct WeightGradientTransform {
   }
 };
 
-/// Reads element (i, j) with `get`, writes the transformed (i, j) with `put`.
+/// Reads element (i, j) with `get` and writes the transformed (i, j) with `put`.
 template <class Transform, class Get, class Put>
 inline __attribute__((always_inline)) void transform(const Get& get, const Put& put) {
   constexpr int kFrom = Transform::kFrom;
@@ -110,7 +110,7 @@ inline float* matrix_row(const WinogradMatrices& m, std::int64_t channel) {
   return m.data + channel / kPanel * m.panel + channel % kPanel;
 }
 
-/// From the pixels of a tile to the 36 matrices.
+/// Transforms the pixels of a tile into the 36 matrices.
 template <class Transform>
 void transform_pixels(const float* const* pixels,
                       std::int64_t channels,

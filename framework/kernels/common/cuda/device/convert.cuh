@@ -5,8 +5,9 @@
 
 namespace learn::cuda::device {
 
-/// One element to and from f32, rounding to nearest even, by the hardware's conversions. They are
-/// those of cuda_fp16.h and cuda_bf16.h, which would cost every file a second to compile.
+/// Converts one element to and from f32 with the hardware's conversions, rounding to nearest even.
+/// They equal the conversions of cuda_fp16.h and cuda_bf16.h, which would add a second of compile
+/// time to every file.
 __device__ inline float load(float x) { return x; }
 __device__ inline float load(Half x) {
   float value;
@@ -38,8 +39,8 @@ __device__ inline BFloat16 store<BFloat16>(float x) {
   return value;
 }
 
-/// Elements per thread of kernels that access arrays of these types together: 16 bytes of the
-/// widest one.
+/// Elements per thread for kernels that access arrays of these types together: 16 bytes of the
+/// widest type.
 template <class... T>
 inline constexpr int kPack = [] {
   int widest = 1;
@@ -47,13 +48,13 @@ inline constexpr int kPack = [] {
   return 16 / widest;
 }();
 
-/// `count` neighbours, moved by one instruction, or by several of 16 bytes each.
+/// `count` consecutive elements, moved by one instruction, or by several of 16 bytes each.
 template <class T, int count>
 struct alignas(sizeof(T) * count > 16 ? 16 : sizeof(T) * count) Pack {
   T v[count];
 };
 
-/// Pack number `i` of an array that is aligned for packs: see `aligned_for`.
+/// Loads pack number `i` of an array that is aligned for packs; see `aligned_for`.
 template <int count, class T>
 __device__ inline Pack<T, count> load_pack(const T* array, std::int64_t i) {
   return reinterpret_cast<const Pack<T, count>*>(array)[i];
@@ -63,13 +64,15 @@ __device__ inline void store_pack(T* array, std::int64_t i, const Pack<T, count>
   reinterpret_cast<Pack<T, count>*>(array)[i] = pack;
 }
 
-/// Whether each pointer is aligned for packs of `count` elements. Null pointers are not accessed.
+/// Returns whether each pointer is aligned for packs of `count` elements. Null pointers are not
+/// accessed.
 template <int count, class... T>
 [[nodiscard]] bool aligned_for(const T*... arrays) {
   return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Pack<T, count>) == 0) && ...);
 }
 
-/// Number of packs of `count` in the n elements of each array: 0 unless all are aligned.
+/// Returns the number of packs of `count` among the n elements of each array, or 0 unless all
+/// arrays are aligned for packs.
 template <int count, class... T>
 [[nodiscard]] std::int64_t packs_in(std::int64_t n, const T*... arrays) {
   return aligned_for<count>(arrays...) ? n / count : 0;

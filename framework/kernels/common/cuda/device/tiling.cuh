@@ -5,9 +5,9 @@ namespace learn::cuda::device {
 
 inline constexpr int kColumnThreads = 256;
 
-/// How a (rows, channels) matrix is cut: `packs` groups of channels per row, blocks of
-/// 2^lanes_log2 threads side by side and the others below each other. A block of rows has
-/// `rows_per_block` rows, the first `longer_blocks` one more.
+/// The partition of a (rows, channels) matrix. A row has `packs` groups of channels. A block of
+/// threads is 2^lanes_log2 threads wide, and its other threads take further rows. A block of rows
+/// has `rows_per_block` rows, and the first `longer_blocks` have one more.
 struct Columns {
   std::int64_t packs;
   int lanes_log2;
@@ -17,11 +17,12 @@ struct Columns {
   [[nodiscard]] std::int64_t blocks() const { return row_blocks * column_blocks; }
 };
 
-/// This thread's place: its pack of channels, and the rows begin, begin + step, ... below end.
+/// The position of this thread: its pack of channels, and its rows from the first one in steps of
+/// `step` up to the end.
 struct ColumnThread {
   std::int64_t pack, row_block, begin, end;
   int step;
-  bool inside;  ///< `pack` is one of the matrix; otherwise there are no rows either
+  bool inside;  ///< `pack` is within the matrix; otherwise the thread has no rows
 
   __device__ explicit ColumnThread(const Columns& c) {
     const int thread = static_cast<int>(threadIdx.x);
@@ -36,14 +37,15 @@ struct ColumnThread {
     end = first + c.rows_per_block + (longer ? 1 : 0);
     begin = inside ? first + (thread >> c.lanes_log2) : end;
   }
-  /// Whether this thread is the one of its channels that `add_down` leaves the result with.
+  /// Returns whether `add_down` leaves the result of these channels in this thread.
   [[nodiscard]] __device__ bool leads(const Columns& c) const {
     return inside && threadIdx.x < (1U << c.lanes_log2);
   }
 };
 
-/// Adds `value[k]` over all threads of the block with the same channels; the first one of them gets
-/// the sums. `scratch` holds count * kColumnThreads floats. Every thread of the block must call.
+/// Adds `value[k]` over all threads of the block that have the same channels. The first of these
+/// threads gets the sums. `scratch` holds count * kColumnThreads floats. Every thread of the block
+/// must call it.
 template <int count>
 __device__ inline void add_down(const Columns& c, float (&value)[count], float* scratch) {
   const int thread = static_cast<int>(threadIdx.x);

@@ -1,13 +1,15 @@
 #pragma once
 
-/// Reductions of a whole warp: every lane must take part. The order is fixed, so the bits are.
+/// Reductions of a whole warp; every lane must take part. The order is fixed, so results are
+/// reproducible bit for bit.
 namespace learn::cuda::device {
 
 inline constexpr unsigned kWholeWarp = 0xFFFFFFFFU;
 
 __device__ inline int lane_index() { return static_cast<int>(threadIdx.x % 32U); }
 
-/// `combine(a, b)` over all lanes; each lane gets the result. `combine` must be commutative.
+/// Applies `combine(a, b)` over all lanes and returns the result to each lane. `combine` must be
+/// commutative.
 template <class Value, class Combine>
 __device__ inline Value warp_reduce(Value value, Combine combine) {
 #pragma unroll
@@ -19,7 +21,7 @@ __device__ inline Value warp_reduce(Value value, Combine combine) {
 __device__ inline float warp_sum(float value) {
   return warp_reduce(value, [](float a, float b) { return a + b; });
 }
-/// NaN counts as missing, as in fmaxf.
+/// Returns the maximum over the warp. NaN counts as missing, as in fmaxf.
 __device__ inline float warp_max(float value) {
   return warp_reduce(value, [](float a, float b) { return fmaxf(a, b); });
 }
