@@ -3,7 +3,7 @@
 
 namespace learn::callbacks {
 
-/// Makes BatchNorm layers with frozen parameters keep their running statistics and normalise with
+/// Makes BatchNorm layers with frozen parameters keep their running statistics and normalize with
 /// them, as in evaluation (fastai's BnFreeze). Layers with trained parameters are not affected. In
 /// a frozen layer group, BatchNorm is trained too unless the group was frozen with `train_bn`
 /// false.

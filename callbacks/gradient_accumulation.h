@@ -18,7 +18,7 @@ struct AccumulateEvery {
 /// batch of the same samples. Each batch counts by the weight of its loss (`nn::Loss::weight`),
 /// usually its number of samples. This also holds for batches of different sizes, for the rest at
 /// the end of an epoch, and under mixed precision (half gradients are added in f32; one overflow
-/// skips the whole update). BatchNorm normalises each batch separately, as usual.
+/// skips the whole update). BatchNorm normalizes each batch separately, as usual.
 ///
 /// The batches before the last of a window have no step events.
 class GradientAccumulation final : public Callback {

@@ -13,7 +13,7 @@ struct EqualImages {
 };
 
 /// Returns the images of `valid` that are also in `train`, where a memorised image would pass for a
-/// generalised one; empty for features. `first` is the earliest in `train`, `second` the one in
+/// generalized one; empty for features. `first` is the earliest in `train`, `second` the one in
 /// `valid`, in its order. 0.1 s for 60,000 images of CIFAR's size.
 [[nodiscard]] std::vector<EqualImages> in_both(const Dataset& train, const Dataset& valid);
 

@@ -16,8 +16,8 @@ struct WideResNetOptions {
 };
 
 /// Zagoruyko and Komodakis, "Wide residual networks", BMVC 2016, as fastai built it: blocks with
-/// the normalisation first, whose body is scaled by 0.2 before it is added to the shortcut of the
-/// normalised input. The defaults are fastai's `wrn_22`: 9,658,458 parameters with 10 classes.
+/// the normalization first, whose body is scaled by 0.2 before it is added to the shortcut of the
+/// normalized input. The defaults are fastai's `wrn_22`: 9,658,458 parameters with 10 classes.
 /// Names are fastai's: "features.1.bn.weight", "features.1.conv2.0.weight", ...
 class WideResNet final : public nn::Module {
  public:

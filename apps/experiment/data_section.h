@@ -57,7 +57,7 @@ struct DataSection {
                                                   const std::vector<std::string>& known_classes,
                                                   std::int64_t threads,
                                                   data::DataProgress progress = {}) const;
-  /// Returns the requested normalisation; nothing for auto, which `data::Loaders` handles.
+  /// Returns the requested normalization; nothing for auto, which `data::Loaders` handles.
   [[nodiscard]] std::optional<data::Normalization> normalization(const data::Dataset& train) const;
   /// Warns of options that have no effect on a set whose batches are made on a GPU.
   void warn_on_device() const;

@@ -28,7 +28,7 @@ const std::string* find_value(const SafetensorsFile& file, const std::string& ke
   return found == file.metadata().end() ? nullptr : &found->second;
 }
 
-/// Returns the configuration that a checkpoint holds. A path without a slash is recognised only if
+/// Returns the configuration that a checkpoint holds. A path without a slash is recognized only if
 /// it exists, and it may no longer exist.
 ConfigFile saved_config(const OptionTable& table, const SafetensorsFile& file) {
   ConfigFile config =

@@ -177,8 +177,8 @@ void declare_loss(OptionTable& t, TrainingSection& o) {
   t.number("label-smoothing", o.label_smoothing, kShare, "X", "label smoothing of the loss");
 }
 
-void declare_regularisation(OptionTable& t, TrainingSection& o) {
-  t.group("Regularisation");
+void declare_regularization(OptionTable& t, TrainingSection& o) {
+  t.group("Regularization");
   t.choice("augment",
            o.augment,
            data::augmentation_names(),
@@ -285,7 +285,7 @@ void TrainingSection::declare(OptionTable& t) {
   decay.clear = [this] { weight_decay.reset(); };
   t.number("clip-norm", clip_norm, kNotNegative, "X", "maximum norm of the gradients; 0: no limit");
   declare_loss(t, *this);
-  declare_regularisation(t, *this);
+  declare_regularization(t, *this);
   declare_metrics(t, *this);
 }
 

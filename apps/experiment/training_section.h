@@ -11,7 +11,7 @@
 
 namespace learn {
 
-/// Training options of an experiment: schedule, optimizer, regularisation.
+/// Training options of an experiment: schedule, optimizer, regularization.
 struct TrainingSection {
   std::int64_t epochs = 10;
   std::int64_t batch_size = 128;

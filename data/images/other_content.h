@@ -12,11 +12,11 @@ struct OtherContent {
   bool unpacks_to_more = false;  ///< an archive, or a compressed file
 };
 
-/// Number of first bytes needed to recognise the content.
+/// Number of first bytes needed to recognize the content.
 inline constexpr std::size_t kContentBytes = 512;
 
 /// Returns the content that well-known signatures in these first bytes indicate, or an empty name.
-/// Does not recognise supported formats (`image_format`).
+/// Does not recognize supported formats (`image_format`).
 [[nodiscard]] OtherContent other_content(std::span<const std::uint8_t> start);
 
 }  // namespace learn::data

@@ -33,7 +33,7 @@ struct LoaderOptions {
 };
 
 /// Batches of a data set for the training loop: images (N,H,W,C) or features (N,C), augmented and
-/// normalised, with classes (N) i64, or labels or values (N,K) f32.
+/// normalized, with classes (N) i64, or labels or values (N,K) f32.
 ///
 /// A pass is a function of (data, options, seed, epoch), for any number of workers, which share the
 /// work on each batch. `next` rethrows an exception of a worker (of several in a batch always the

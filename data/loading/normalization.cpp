@@ -102,16 +102,16 @@ Normalization measure(const Dataset& dataset) {
   return dataset.features.empty() ? measure_bytes(dataset) : measure_floats(dataset);
 }
 
-Tensor denormalise(Context& ctx, const Batch& batch, const Normalization& normalization) {
+Tensor denormalize(Context& ctx, const Batch& batch, const Normalization& normalization) {
   const Shape shape = batch.x.defined() ? batch.x.shape() : Shape{};
   const std::int64_t channels = shape.rank() == 4 ? shape[-1] - batch.padding : 0;
   if (channels < 1)
     fail<ShapeError>(
-        "denormalise: a batch of images must be (N,H,W,C) with {} channels of padding, not {}",
+        "denormalize: a batch of images must be (N,H,W,C) with {} channels of padding, not {}",
         batch.padding,
         shape);
   if (batch.x.dtype() != DType::f32 && !is_half(batch.x.dtype()))
-    fail<DTypeError>("denormalise: images must be f32, f16 or bf16, not {}", batch.x.dtype());
+    fail<DTypeError>("denormalize: images must be f32, f16 or bf16, not {}", batch.x.dtype());
   const Normalization undo = for_channels(normalization, channels);
   const Tensor x = to_host(ctx, batch.x);
   Tensor out = host_tensor({shape[0], shape[1], shape[2], channels}, DType::f32);

@@ -203,7 +203,7 @@ const Pipeline::Table<T>& Pipeline::table() const {
 }
 
 template <class T, class S>
-void Pipeline::normalise(const S* from, T* out, Scratch& scratch) const {
+void Pipeline::normalize(const S* from, T* out, Scratch& scratch) const {
   T* to = out;
   if constexpr (std::is_same_v<S, std::uint8_t>) {
     const std::array<T, 256>* const values = table<T>().data();
@@ -229,11 +229,11 @@ void Pipeline::run_any(const S* from,
   const Draw draw{seed, epoch, sample};
   const S* const pixels = run_on_pixels(from, draw, scratch);
   if (std::is_same_v<T, float> || !changes_values_) {
-    normalise(pixels, out, scratch);
+    normalize(pixels, out, scratch);
     return run_on_values(draw, out);
   }
   scratch.values.resize(static_cast<std::size_t>(out_shape().elements()));
-  normalise(pixels, scratch.values.data(), scratch);
+  normalize(pixels, scratch.values.data(), scratch);
   run_on_values(draw, scratch.values.data());
   std::ranges::transform(scratch.values, out, [](float v) { return from_float<T>(v); });
 }

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-/// Augmentation and normalisation on the host. Every draw is a function of (seed, epoch, sample,
+/// Augmentation and normalization on the host. Every draw is a function of (seed, epoch, sample,
 /// position in the list) alone, and does not depend on threads, batches or order.
 namespace learn::data {
 
@@ -26,7 +26,7 @@ struct FlipLr {
 
 enum class PadMode : std::uint8_t {
   reflect,  ///< mirrors at the border pixel, which is not repeated: 2 1 | 0 1 2
-  zero,     ///< black, before normalisation
+  zero,     ///< black, before normalization
 };
 
 /// Adds `pixels` on each side. Reflection needs images larger than `pixels`.
@@ -45,7 +45,7 @@ struct CenterCrop {
   std::int64_t size = 0;
 };
 
-/// Sets `holes` squares of length x length to the mean colour (0 after normalisation). The centres
+/// Sets `holes` squares of length x length to the mean colour (0 after normalization). The centres
 /// are drawn uniformly over the image, and the squares are clipped at its border. DeVries and
 /// Taylor 2017.
 struct Cutout {
@@ -69,7 +69,7 @@ struct PixelTransform {
   std::function<void(std::span<std::uint8_t> pixels, RandomWords random)> apply;
 };
 
-/// A custom step on the model's input, (H,W,C) or features: normalised and f32, before any rounding
+/// A custom step on the model's input, (H,W,C) or features: normalized and f32, before any rounding
 /// to half. Only steps of this kind and Cutout may come after it.
 struct ValueTransform {
   std::function<void(std::span<float> values, RandomWords random)> apply;
@@ -134,7 +134,7 @@ class Pipeline {
     std::int64_t source_width = 0;
   };
 
-  /// Writes a sample, u8 or f32 according to its form, augmented and normalised to `out`, of type
+  /// Writes a sample, u8 or f32 according to its form, augmented and normalized to `out`, of type
   /// T: float, Half or BFloat16 (rounded from f32). `sample` is the number that its draws depend
   /// on.
   template <class T>
@@ -166,7 +166,7 @@ class Pipeline {
                        std::uint64_t sample) const;
 
  private:
-  /// The result of normalising each of the 256 values, for each channel.
+  /// The result of normalizing each of the 256 values, for each channel.
   template <class T>
   using Table = std::vector<std::array<T, 256>>;
   struct Draw;
@@ -190,7 +190,7 @@ class Pipeline {
   template <class T>
   void run_on_values(const Draw& draw, T* out) const;
   template <class T, class S>
-  void normalise(const S* from, T* out, Scratch& scratch) const;
+  void normalize(const S* from, T* out, Scratch& scratch) const;
   template <class T>
   [[nodiscard]] const Table<T>& table() const;
 

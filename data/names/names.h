@@ -16,7 +16,7 @@ enum class Part : std::uint8_t { unsaid, train, valid, test };
 [[nodiscard]] Part part_named(std::string_view name);
 
 /// Returns whether folders of these names look like parts rather than classes although `part_named`
-/// recognises none of them: each has a word that means a part ("seg_train", "test2017", "trainA"),
+/// recognizes none of them: each has a word that means a part ("seg_train", "test2017", "trainA"),
 /// of at least two parts.
 [[nodiscard]] bool look_like_parts(const std::vector<std::string>& names);
 

@@ -129,7 +129,7 @@ plot::ImageGrid batch_grid(Context& ctx,
                            const Normalization& normalization,
                            std::string title,
                            TargetKind kind) {
-  const Tensor images = denormalise(ctx, batch, normalization);
+  const Tensor images = denormalize(ctx, batch, normalization);
   const Tensor truths = truths_of(ctx, batch, kind);
   const auto many = static_cast<std::int64_t>(classes.size());
   if (outputs.shape() != Shape{batch.size(), many})

@@ -41,10 +41,10 @@ struct JudgedImage {
                                               std::string title,
                                               double threshold = kLabelThreshold);
 
-/// Draws the images of a batch as the model received them, normalisation undone, with their
+/// Draws the images of a batch as the model received them, normalization undone, with their
 /// targets, if any (class targets must be valid class numbers), and the predictions in `outputs`
 /// (N,classes), f32 on the host, as in `predictions_grid`. Waits for the device. Throws as
-/// `denormalise` does; ShapeError for outputs of other images or classes, UsageError for a class
+/// `denormalize` does; ShapeError for outputs of other images or classes, UsageError for a class
 /// that does not exist.
 [[nodiscard]] plot::ImageGrid batch_grid(Context& ctx,
                                          const Batch& batch,

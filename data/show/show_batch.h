@@ -14,7 +14,7 @@ struct ShowBatchOptions {
 
 /// Draws samples from a loader's first batches, with class names: each image as stored in the set
 /// and, next to it, as the model receives it in successive epochs, with the same random numbers as
-/// in a training, normalisation undone. A loader that does not augment shows each image once. For a
+/// in a training, normalization undone. A loader that does not augment shows each image once. For a
 /// loader that does not shuffle, the images are taken from all over the set, because images of a
 /// class often follow one another. Neither runs the loader nor moves its position. Throws
 /// UsageError unless images and versions are at least 1, and for a set of features.

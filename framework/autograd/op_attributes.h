@@ -9,7 +9,7 @@
 
 namespace learn {
 
-/// Attributes of a batch normalisation; its inputs are x, weight, bias and the optional residual.
+/// Attributes of a batch normalization; its inputs are x, weight, bias and the optional residual.
 struct BatchNormAttributes {
   BatchNormOptions options;
   bool eval = true;  ///< by the running statistics

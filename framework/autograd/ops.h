@@ -45,7 +45,7 @@ namespace learn::ops {
 // NaN is 1, not 0.
 //
 // Each operation rounds its result to the dtype of its operands. In f16 the square of 256 is
-// infinite, so what divides by a root of squares (a normalisation, a cosine) gives 0 without a
+// infinite, so what divides by a root of squares (a normalization, a cosine) gives 0 without a
 // NaN, as the same operations do in PyTorch, whose own layers compute in f32 inside. Do so, too:
 // cast the operand to f32 first (`ops::cast`), and the result back; or write it as one `map`.
 
@@ -128,7 +128,7 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 [[nodiscard]] Var global_avg_pool(const Var& x);
 [[nodiscard]] Var global_max_pool(const Var& x);
 
-/// Batch normalisation over (N,H,W) of x (N,H,W,C), or over N of x (N,C), then activation and
+/// Batch normalization over (N,H,W) of x (N,H,W,C), or over N of x (N,C), then activation and
 /// residual in one operation. `x` and `residual` share a floating dtype (f32, halves, or f64);
 /// `weight`, `bias` (C) and the running statistics (C) are f32 (f64 for f64 x). In
 /// the mode eval the running statistics are used, otherwise those of the batch, and the running

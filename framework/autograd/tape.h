@@ -45,7 +45,7 @@ class BackwardObserver {
 /// Carried by the tape, so no module has a flag that could be left in the wrong state.
 enum class ForwardMode : std::uint8_t {
   train,
-  train_unfrozen,  ///< the same, but normalisation whose weight is not trained works as in `eval`
+  train_unfrozen,  ///< the same, but normalization whose weight is not trained works as in `eval`
   eval,
 };
 
@@ -145,7 +145,7 @@ class Tape {
   void set_batch_index(std::uint64_t batch);
   /// A distinct number for each random operation of a forward pass, in order of execution.
   [[nodiscard]] std::uint64_t next_random_stream() noexcept { return random_streams_++; }
-  /// Uninitialised memory of the step arena.
+  /// Uninitialized memory of the step arena.
   [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return ctx_.empty(shape, dtype); }
 
   /// At most one observer; null removes it. It must outlive its use.

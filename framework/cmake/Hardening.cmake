@@ -14,7 +14,7 @@ foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection)
   endif()
 endforeach()
 
-# Checked calls of the C library. They need an optimising compiler. They are off with the sanitizers, which check more.
+# Checked calls of the C library. They need an optimizing compiler. They are off with the sanitizers, which check more.
 # Level 3 needs a compiler that can compute the sizes of objects at run time, and glibc 2.34; otherwise it causes a
 # warning.
 set(LEARN_FORTIFY "")

@@ -15,7 +15,7 @@ function(learn_settings target)
             -Wnon-virtual-dtor
             -Woverloaded-virtual
             -Wsuggest-override
-            -Wno-missing-field-initializers # this project uses designated initialisers with defaults
+            -Wno-missing-field-initializers # this project uses designated initializers with defaults
             $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> # g++ 12 sees overlaps in "text" + string: GCC bug 105651
             $<$<CXX_COMPILER_ID:GNU>:-Wno-error=invalid-pch> # costs time, never a result
             # Any of the libraries can become part of a shared library: the CUDA backend's, or a user's. CMake's
@@ -76,7 +76,7 @@ endfunction()
 
 # learn_library(learn_NAME DEPENDS other ...): defines a static library, or one of the given TYPE, from the sources that
 # learn_find_sources finds and the GENERATED ones, or from SOURCES alone. Other projects use it as learn::NAME, unless
-# it is INTERNAL. OPTIMIZATION replaces the presets' level of optimisation in release builds.
+# it is INTERNAL. OPTIMIZATION replaces the presets' level of optimization in release builds.
 function(learn_library name)
   cmake_parse_arguments(arg "INTERNAL" "TYPE;OPTIMIZATION" "SOURCES;GENERATED;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   if(NOT arg_TYPE)
@@ -139,7 +139,7 @@ endfunction()
 
 # learn_registrations(target folder namespace::Registry): generates the header folder/registrations.h, which lists every
 # function `register_NAME(Registry&)` defined in a source of the target, and is updated when a source changes. Adding
-# one therefore changes no other file, and nothing depends on static initialisation.
+# one therefore changes no other file, and nothing depends on static initialization.
 function(learn_registrations target folder registry)
   get_target_property(sources ${target} SOURCES)
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

@@ -20,7 +20,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 };
 
-// The conversions select instead of branching, so that loops over them vectorise.
+// The conversions select instead of branching, so that loops over them vectorize.
 
 [[nodiscard]] constexpr float to_float(Half h) noexcept {
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000U) << 16U;

@@ -22,8 +22,8 @@ std::vector<FlattenedWeight> flatten_channels_first(Graph& graph);
 /// the other way if `back`.
 void turn_columns(Weight& weight, const Shape& image, bool back = false);
 
-/// Folds each batch normalisation into the convolution or linear layer before it, computing in f64,
-/// if nothing else takes that layer's output. Other batch normalisations stay. Returns the number
+/// Folds each batch normalization into the convolution or linear layer before it, computing in f64,
+/// if nothing else takes that layer's output. Other batch normalizations stay. Returns the number
 /// that were folded.
 int fold_batch_norm(Graph& graph);
 

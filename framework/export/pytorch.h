@@ -25,7 +25,7 @@ struct PyTorchNotes {
 [[nodiscard]] std::string pytorch_module(const Graph& graph, const PyTorchNotes& notes);
 
 /// Writes the weights to `path`, FILE.safetensors, with PyTorch's names and layouts and a
-/// `num_batches_tracked` of 0 for each batch normalisation, and the module to FILE.py, each
+/// `num_batches_tracked` of 0 for each batch normalization, and the module to FILE.py, each
 /// atomically. Sets `notes.weights_file`. Throws IoError too.
 void write_pytorch(const std::filesystem::path& path,
                    const Graph& graph,

@@ -61,16 +61,16 @@ struct Predictor::State {
   data::Pipeline::Scratch scratch{};
   std::mutex turn{};
 
-  [[nodiscard]] Tensor normalised(std::span<const data::Image> images);
+  [[nodiscard]] Tensor normalized(std::span<const data::Image> images);
   [[nodiscard]] Tensor logits(const Tensor& x);
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> said) const;
-  [[nodiscard]] Tensor normalised(std::span<const float> features);
+  [[nodiscard]] Tensor normalized(std::span<const float> features);
   /// Predicts normalized samples.
   void predict(Tensor x, std::vector<Prediction>& out);
 };
 
-Tensor Predictor::State::normalised(std::span<const data::Image> images) {
+Tensor Predictor::State::normalized(std::span<const data::Image> images) {
   const auto [height, width] = description.input;
   const std::int64_t channels = description.channels;
   if (height == 0) fail<UsageError>("predict: '{}' takes features, not images", description.model);
@@ -97,7 +97,7 @@ Tensor Predictor::State::normalised(std::span<const data::Image> images) {
   return x;
 }
 
-Tensor Predictor::State::normalised(std::span<const float> features) {
+Tensor Predictor::State::normalized(std::span<const float> features) {
   const auto each = static_cast<std::size_t>(description.channels);
   Tensor x = host_tensor({static_cast<std::int64_t>(features.size() / each), description.channels},
                          DType::f32);
@@ -201,7 +201,7 @@ std::vector<Prediction> Predictor::operator()(std::span<const data::Image> image
   const auto batch = static_cast<std::size_t>(state().options.batch_size);
   for (std::size_t begin = 0; begin < images.size(); begin += batch)
     state().predict(
-        state().normalised(images.subspan(begin, std::min(batch, images.size() - begin))), out);
+        state().normalized(images.subspan(begin, std::min(batch, images.size() - begin))), out);
   return out;
 }
 
@@ -220,7 +220,7 @@ std::vector<Prediction> Predictor::of_features(std::span<const float> values) {
   const std::size_t batch = static_cast<std::size_t>(state().options.batch_size) * each;
   for (std::size_t begin = 0; begin < values.size(); begin += batch)
     state().predict(
-        state().normalised(values.subspan(begin, std::min(batch, values.size() - begin))), out);
+        state().normalized(values.subspan(begin, std::min(batch, values.size() - begin))), out);
   return out;
 }
 

@@ -81,7 +81,7 @@ class Predictor {
   /// and with `PredictorOptions::mirrored`.
   [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
 
-  /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalised, f32 on
+  /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalized, f32 on
   /// the host; on the host too. Throws ShapeError, DTypeError.
   [[nodiscard]] Tensor logits(const Tensor& images);
 

@@ -64,7 +64,7 @@ struct Predictions {
   Tensor targets;   ///< (samples) i64 or (samples, classes) f32; undefined without targets
   double loss = 0;  ///< mean over samples, each weighted as the learner's loss does
   // The requested values.
-  Tensor inputs;   ///< (samples,...) as the batches hold them: normalised, with their `padding`
+  Tensor inputs;   ///< (samples,...) as the batches hold them: normalized, with their `padding`
   Tensor losses;   ///< (samples) f32; undefined without targets
   Tensor decoded;  ///< (samples) i64: the class of the largest output, -1 where one is NaN
 };
@@ -193,7 +193,7 @@ class Learner {
   /// `validate`. Its loss is NaN for a source without targets.
   [[nodiscard]] Predictions get_preds(BatchSource& source, const PredictionParts& parts = {});
   /// Softmax probabilities (N,classes) f32 on the host for inputs (N,H,W,C) f32, already
-  /// normalised.
+  /// normalized.
   [[nodiscard]] Tensor predict(const Tensor& x);
 
   // Control, from handlers. All throw std::logic_error where they make no sense.

@@ -18,7 +18,7 @@ namespace learn::nn {
 /// model.
 enum class ParamRole : std::uint8_t {
   weight,         ///< decayed; cast under mixed precision
-  weight_length,  ///< weight normalisation's g: decayed; always used in f32
+  weight_length,  ///< weight normalization's g: decayed; always used in f32
   bias,           ///< not decayed by default; cast under mixed precision
   norm_weight,    ///< not decayed by default; always used in f32
   norm_bias,      ///< the same
@@ -281,7 +281,7 @@ class ParamStore {
   void mark_f32_params();
   void lay_out();
   void point_slots();
-  void initialise_values();
+  void initialize_values();
   void make_buffers();
   void move_flat_buffers();
 

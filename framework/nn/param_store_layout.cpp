@@ -74,11 +74,11 @@ void ParamStore::materialize(Context& ctx, DType dtype) {
   master_ = zero_filled(ctx, flat_size_, dtype);
   grad_ = zero_filled(ctx, flat_size_, dtype);
   point_slots();
-  initialise_values();
+  initialize_values();
   make_buffers();
 }
 
-void ParamStore::initialise_values() {
+void ParamStore::initialize_values() {
   Arena host("init", cpu_pages());
   for (std::int64_t i = 0; i < size(); ++i) {
     Tensor values = full(host, info(i).shape, DType::f32, 0);

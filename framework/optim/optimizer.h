@@ -20,7 +20,7 @@ enum class WeightDecay : std::uint8_t {
 };
 
 /// Options that all optimizers share. The struct of each optimizer repeats them under the same
-/// names, so that all of its options can be named in one initialiser.
+/// names, so that all of its options can be named in one initializer.
 struct OptimizerOptions {
   double lr = 1e-3;
   double weight_decay = 0;

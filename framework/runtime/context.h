@@ -73,7 +73,7 @@ class Context {
   [[nodiscard]] Arena& step() noexcept { return *current_step_; }
   /// Another arena like it, for work whose addresses must not be reused in between.
   [[nodiscard]] std::unique_ptr<Arena> make_step_arena(std::string name) const;
-  /// Uninitialised memory of the step arena.
+  /// Uninitialized memory of the step arena.
   [[nodiscard]] Tensor empty(const Shape& shape, DType dtype) { return {step(), shape, dtype}; }
   /// The CUDA side. Throws DeviceError on a CPU context.
   [[nodiscard]] cuda::Runtime& cuda();

@@ -20,7 +20,7 @@ class DeviceArray {
 
  public:
   DeviceArray() = default;
-  /// Uninitialised memory of `arena`.
+  /// Uninitialized memory of `arena`.
   explicit DeviceArray(Arena& arena, std::int64_t count = 1)
       : memory_(arena.allocate(bytes_of({count, sizeof(T)}, DType::u8))), count_(count) {}
   /// Copies of the values, in the context's persistent memory. Waits for the device.

@@ -21,7 +21,7 @@ struct Exec {};
 }  // namespace reference
 
 namespace cpu {
-/// The CPU's vectorised and threaded loops: f32, f16, bf16, arithmetic in f32.
+/// The CPU's vectorized and threaded loops: f32, f16, bf16, arithmetic in f32.
 struct Exec {
   ThreadPool& threads;
   Arena& workspace;                     ///< scratch memory

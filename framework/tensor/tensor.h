@@ -21,7 +21,7 @@ namespace learn {
 class Tensor {
  public:
   Tensor() = default;
-  /// Uninitialised memory from `arena`. Throws ShapeError as `bytes_of`.
+  /// Uninitialized memory from `arena`. Throws ShapeError as `bytes_of`.
   Tensor(Arena& arena, const Shape& shape, DType dtype);
   /// A view of the block, starting `offset` bytes into `storage`, which must be large enough.
   /// Throws ShapeError otherwise, and as `bytes_of`.

@@ -53,7 +53,7 @@ def exports():
     check("in the file", b"BatchNormalization" in Path("plain.onnx").read_bytes())
     learn("export", "runs/net", "whole.onnx", "--normalize", "--softmax")
     data = Path("whole.onnx").read_bytes()
-    check("a graph can normalise and end in probabilities", b"Softmax" in data and b"Div" in data and b"probabilities" in data)
+    check("a graph can normalize and end in probabilities", b"Softmax" in data and b"Div" in data and b"probabilities" in data)
 
     done = learn("export", "runs/net", "net.safetensors")
     check("both files for PyTorch are named", "net.safetensors and net.py" in done.stdout, done)

@@ -52,7 +52,7 @@ def classes():
         check("what was found is said", "3 of 3 classes found by name: red, blue, green" in done.err, done)
         done = learn(*taken, "--data", "two", "--name", "fewer", "--normalize", "cifar10")
         check("fewer classes", "2 of 2 classes found by name: green, red; 1 in the file not used: blue" in done.err, done)
-        check("another normalisation", "with a different mean and standard deviation: " in done.err and
+        check("another normalization", "with a different mean and standard deviation: " in done.err and
               "here 0.491:0.482:0.447:0.247:0.243:0.261" in done.err, done)
     again = learn("train", "--data", "two", "--name", "two", "-m", "mlp:width=8,weight_norm=true", "-b", "4", *SHORT)
     check("nothing is said where nothing is taken", "found by name" not in again.err, again)

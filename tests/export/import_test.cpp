@@ -171,7 +171,7 @@ TEST_CASE("all mismatches are listed at once, and loaded partly if requested") {
         std::string::npos);
 }
 
-TEST_CASE("a weight-normalised model comes back from its export") {
+TEST_CASE("a weight-normalized model comes back from its export") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "net.safetensors";
   const models::Task task{.classes = 3, .input = {4, 6, 3}};

@@ -56,7 +56,7 @@ class Norms final : public nn::Module {
 
 }  // namespace
 
-TEST_CASE("batch normalisation is folded where nothing else sees the layer, with equal logits") {
+TEST_CASE("batch normalization is folded where nothing else sees the layer, with equal logits") {
   Trained trained(nn::make_model<Norms>("norms", {1, 1, 3}, 2));
   const Tensor x = trained.images(4);
   const Tensor logits = trained.logits(x);
@@ -92,7 +92,7 @@ TEST_CASE("models of the zoo are exported with equal logits for any batch, folde
       CHECK(onnx_error(folded, x, logits) < kRounding);
     }
     CHECK(count(graph, "to_nhwc") == 0);
-    const bool first = name == "wrn_22";  // has the normalisation before the convolution
+    const bool first = name == "wrn_22";  // has the normalization before the convolution
     CHECK((count(folded, "batch_norm") > 0) == first);
   }
 }
@@ -118,7 +118,7 @@ TEST_CASE("columns are turned to the order of PyTorch and back") {
   CHECK(weight.values == std::vector<float>{0, 1, 2, 10, 11, 12});
 }
 
-TEST_CASE("a graph can normalise images first and end in probabilities") {
+TEST_CASE("a graph can normalize images first and end in probabilities") {
   Trained trained(models::make_model("linear", {.classes = 3, .input = {2, 2, 3}}));
   const std::array<float, 3> mean{0.25F, 0.5F, 0.125F};
   const std::array<float, 3> std{0.5F, 0.25F, 2};

@@ -63,7 +63,7 @@ void check_equal(const Prediction& a, const Prediction& b) {
 
 }  // namespace
 
-TEST_CASE("the probabilities are the softmax of the normalised image through the weights") {
+TEST_CASE("the probabilities are the softmax of the normalized image through the weights") {
   SavedModel description = test::small_description("linear");
   description.input = {1, 1};
   Context ctx({.device = Device::cpu()});
@@ -284,7 +284,7 @@ TEST_CASE("a predictor that was moved from is refused with the reason") {
                        UsageError);
 }
 
-TEST_CASE("rows of features are normalised and predicted, batch by batch") {
+TEST_CASE("rows of features are normalized and predicted, batch by batch") {
   SavedModel description{.model = "mlp",
                          .classes = {"a", "b"},
                          .input = {},
@@ -299,10 +299,10 @@ TEST_CASE("rows of features are normalised and predicted, batch by batch") {
   };
   Predictor two = predictor({.batch_size = 2});
   const std::vector<float> values{10, 20, 30, 12, 16, 38, 8, 28, 22};
-  Tensor normalised = host_tensor({3, 3}, DType::f32);
+  Tensor normalized = host_tensor({3, 3}, DType::f32);
   std::ranges::copy(std::vector<float>{0, 0, 0, 1, -1, 1, -1, 2, -1},
-                    normalised.span<float>().begin());
-  const Tensor logits = two.logits(normalised);
+                    normalized.span<float>().begin());
+  const Tensor logits = two.logits(normalized);
   const std::vector<Prediction> predictions = two.of_features(values);
   REQUIRE(predictions.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {

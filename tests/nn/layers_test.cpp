@@ -251,7 +251,7 @@ Gradients run_block(Bench& b, ForwardMode mode, const Forward& forward) {
 
 }  // namespace
 
-TEST_CASE("ConvBnAct equals convolution, normalisation, activation and sum") {
+TEST_CASE("ConvBnAct equals convolution, normalization, activation and sum") {
   for (const bool before : {false, true}) {
     for (const ForwardMode mode : {ForwardMode::train, ForwardMode::eval}) {
       CAPTURE(before);

@@ -74,22 +74,22 @@ void compare(const Tensor& got, const Tensor& expected, double allowed) {
 
 TEST_CASE("weight norm: a layer starts with the outputs that it has without it") {
   Trial plain(false);
-  Trial normalised(true);
+  Trial normalized(true);
   // v and the biases are what weight and biases are; g is v's length.
   for (const std::string layer : {"conv", "linear"}) {
     CAPTURE(layer);
     const Tensor weight = plain.store().master(plain.index((layer + ".weight").c_str()));
-    const Tensor v = normalised.store().master(normalised.index((layer + ".weight_v").c_str()));
-    const Tensor g = normalised.store().master(normalised.index((layer + ".weight_g").c_str()));
+    const Tensor v = normalized.store().master(normalized.index((layer + ".weight_v").c_str()));
+    const Tensor g = normalized.store().master(normalized.index((layer + ".weight_g").c_str()));
     CHECK(same_bits(v, weight).equal);
     REQUIRE(g.shape() ==
             (layer == "conv" ? Shape{weight.shape()[0], 1, 1, 1} : Shape{weight.shape()[0], 1}));
     for (std::int64_t k = 0; k < g.elements(); ++k)
       CHECK(get(g, k) == doctest::Approx(length_of(weight, k)).epsilon(1e-6));
-    CHECK(normalised.store().find(layer + ".weight") < 0);
+    CHECK(normalized.store().find(layer + ".weight") < 0);
   }
   // Two roundings for each weight, of sums of 18 and 6 terms.
-  compare(normalised.output().value(), plain.output().value(), 1e-6);
+  compare(normalized.output().value(), plain.output().value(), 1e-6);
 }
 
 TEST_CASE("weight norm: an output's length is g, whatever v's is") {
@@ -133,7 +133,7 @@ TEST_CASE("weight norm: lengths and directions are decayed, and only lengths sta
 }
 
 // Lengths and directions are f32 there, and so is what is made of them; the product casts it.
-TEST_CASE("weight norm: under autocast weights are normalised in f32") {
+TEST_CASE("weight norm: under autocast weights are normalized in f32") {
   Trial t(true);
   const Tensor full = t.output().value();
   const Var y = t.output({.autocast = DType::bf16});

@@ -53,7 +53,7 @@ struct BatchNormNode final : Node {
   }
 };
 
-/// The output of a convolution that is still to be computed, normalised.
+/// The output of a convolution that is still to be computed, normalized.
 Tensor taken_over(Tape& tape,
                   const DeferredConv2d& conv,
                   const Var& weight,

@@ -20,7 +20,7 @@ std::vector<Var> inputs_of(const Var& x, const Var& w, const Var& bias) {
 
 Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); }
 
-/// Whether the batch normalisation that may follow could take the convolution over. An observer
+/// Whether the batch normalization that may follow could take the convolution over. An observer
 /// sees both.
 bool may_wait(const Tape& tape, const Var& x) {
   return !tape.grad() && tape.mode() == ForwardMode::eval && tape.observer() == nullptr &&

@@ -19,7 +19,7 @@ class Registry;
 
 /// Objects of one kind that are made by name, each with a line of help and with options, which are
 /// declared only where it is registered. It is not a global: one function fills it, so nothing
-/// depends on static initialisation.
+/// depends on static initialization.
 template <class Product, class... Args>
 class Registry<Product(Args...)> {
  public:

@@ -16,11 +16,11 @@ struct AugmentSource {
 };
 
 /// Augments the images that `index` (N) i64 selects and writes them to x (N,out_height,out_width,C
-/// or more), f32, f16 or bf16, normalised as (value / 255 - mean) / std, with zeros in the extra
+/// or more), f32, f16 or bf16, normalized as (value / 255 - mean) / std, with zeros in the extra
 /// channels. Copies their targets to y. Every draw depends only on (seed, epoch, index), and the
 /// result is identical to data::Pipeline's, bit for bit. Throws ShapeError, DTypeError,
 /// DeviceError, and DataError for an index out of range. On a CUDA device the DataError is thrown
-/// at the next synchronisation.
+/// at the next synchronization.
 void augment(Context& ctx,
              const AugmentPlan& plan,
              const AugmentSource& source,

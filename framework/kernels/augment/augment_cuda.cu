@@ -1,4 +1,4 @@
-// A batch of augmented, normalised images from the data set in device memory, identical bit for bit
+// A batch of augmented, normalized images from the data set in device memory, identical bit for bit
 // to the host's. A block per image draws once (Philox). Then each thread traces pixels of the
 // result back through the steps to their source. Reads and writes each pixel once.
 #include "framework/core/dtype.h"
@@ -126,9 +126,9 @@ __global__ void augment_kernel(const __grid_constant__ AugmentPlan plan,
     const auto value_of = [&](int c) {
       const float value = filled ? static_cast<float>(image[from + c]) : 0.0F;
       // Divides in the same way as for the host's table, because the bits must agree.
-      const float normalised =
+      const float normalized =
           __fdiv_rn(__fsub_rn(__fdiv_rn(value, 255.0F), plan.mean[c]), plan.std[c]);
-      return cut ? T{} : device::store<T>(normalised);
+      return cut ? T{} : device::store<T>(normalized);
     };
     if constexpr (channels == 0) {
       T* const out = x + (slot * pixels + i) * out_channels;

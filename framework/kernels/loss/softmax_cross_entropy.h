@@ -12,7 +12,7 @@ namespace learn::kernels {
 /// undefined. It is wide because d loss / d logits is about 1 / N, and halves would lose it before
 /// the loss scale is applied. Throws ShapeError, DTypeError, DeviceError, UsageError for an invalid
 /// smoothing, and DataError for a class out of range. On a CUDA device the DataError is thrown at
-/// the next synchronisation, and the loss is NaN until then.
+/// the next synchronization, and the loss is NaN until then.
 void softmax_cross_entropy(Context& ctx,
                            const Tensor& logits,
                            const Tensor& target,

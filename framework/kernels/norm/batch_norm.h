@@ -11,7 +11,7 @@ struct BatchNormOperands {
   Tensor x, weight, bias, residual;
 };
 
-/// The statistics with which a forward pass normalised, needed by its backward pass. Both are (C),
+/// The statistics with which a forward pass normalized, needed by its backward pass. Both are (C),
 /// f32 (f64 for f64 x); rstd = 1 / sqrt(biased variance + eps).
 struct BatchNormStatistics {
   Tensor mean, rstd;

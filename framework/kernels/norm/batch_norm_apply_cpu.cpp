@@ -47,7 +47,7 @@ void apply_smooth(const BatchNormApplyArgs<T>& args,
         float strip[kStrip];
         const std::int64_t begin = first + row * lanes + lane;
         const T* residual = before == nullptr ? nullptr : before + begin;
-        normalise_strip(x + begin, residual, scale + lane, shift + lane, strip, n);
+        normalize_strip(x + begin, residual, scale + lane, shift + lane, strip, n);
         smooth_values(kind, strip, n);
         if (after != nullptr) add_residual(after + begin, strip, n);
         LEARN_VECTORIZE
@@ -81,11 +81,11 @@ void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
                               });
   with_value(args.activation, [&](auto value) {
     if (args.residual == nullptr)
-      run([=](float normalised, float) { return value(normalised); });
+      run([=](float normalized, float) { return value(normalized); });
     else if (args.residual_before_activation)
-      run([=](float normalised, float residual) { return value(normalised + residual); });
+      run([=](float normalized, float residual) { return value(normalized + residual); });
     else
-      run([=](float normalised, float residual) { return value(normalised) + residual; });
+      run([=](float normalized, float residual) { return value(normalized) + residual; });
   });
 }
 

@@ -28,7 +28,7 @@ __global__ void apply_kernel(Columns c, BatchNormApplyArgs<T> args, Act act) {
     if constexpr (with_residual) residual = device::load_pack<count>(args.residual, at);
 #pragma unroll
     for (int k = 0; k < count; ++k) {
-      float value = channel.normalised(device::load(pack.v[k]), k);
+      float value = channel.normalized(device::load(pack.v[k]), k);
       if constexpr (with_residual) {
         const float r = device::load(residual.v[k]);
         const bool first = args.residual_before_activation;

@@ -102,7 +102,7 @@ struct StagedRows {
         const T* x = args.x + begin;
         const T* dy = args.dy + begin;
         const T* residual = with_residual ? args.residual + begin : nullptr;
-        normalise_strip(x, residual, lane.scale + j, lane.shift + j, strip, n);
+        normalize_strip(x, residual, lane.scale + j, lane.shift + j, strip, n);
         smooth_slopes(args.activation, strip, n);
         LEARN_VECTORIZE
         for (std::int64_t k = 0; k < n; ++k) strip[k] *= as_float(dy[k]);

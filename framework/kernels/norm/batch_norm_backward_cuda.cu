@@ -1,4 +1,4 @@
-// Backward pass of batch normalisation over (rows, channels), with the gradients of its activation
+// Backward pass of batch normalization over (rows, channels), with the gradients of its activation
 // and residual.
 //
 //   g = dy * act'(bn(x) [+ residual]),  xhat = (x - mean) * rstd

@@ -27,7 +27,7 @@ struct BatchNormChannels {
       bias[k] = b.v[k];
     }
   }
-  [[nodiscard]] __device__ float normalised(float x, int k) const {
+  [[nodiscard]] __device__ float normalized(float x, int k) const {
     return (x - mean[k]) * scale[k] + bias[k];
   }
 };

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-/// Arguments of every implementation of batch normalisation. x, y, residual and their gradients are
+/// Arguments of every implementation of batch normalization. x, y, residual and their gradients are
 /// (rows, channels); all others are (channels). A null pointer marks an operand that is absent or a
 /// result that is not requested.
 namespace learn::kernels {
@@ -50,7 +50,7 @@ struct BatchNormBackwardArgs {
 
 /// `batch_norm_statistics` computes mean and variance of each channel and joins blocks of rows by
 /// the formula of Chan, Golub and LeVeque (1979). `batch_norm_running_statistics` computes the
-/// statistics with which evaluation normalises.
+/// statistics with which evaluation normalizes.
 LEARN_CPU_AND_CUDA(
     template <class T>
     void batch_norm_statistics(const Exec& exec, const kernels::BatchNormStatisticsArgs<T>& args);

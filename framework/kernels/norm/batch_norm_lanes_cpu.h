@@ -33,7 +33,7 @@ void add_residual(const T* residual, float* strip, std::int64_t n) {
 
 /// Computes strip = bn(x) [+ residual] for `n` lanes of one row; `residual` may be null.
 template <class T>
-void normalise_strip(const T* x,
+void normalize_strip(const T* x,
                      const T* residual,
                      const float* scale,
                      const float* shift,

@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// Options of the batch normalisation family; the activation and the residual are fused into it.
+/// Options of the batch normalization family; the activation and the residual are fused into it.
 struct BatchNormOptions {
   float eps = 1e-5F;
   /// PyTorch's momentum: running = (1 - momentum) * running + momentum * batch, with the unbiased

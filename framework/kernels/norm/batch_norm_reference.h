@@ -40,7 +40,7 @@ void batch_norm_statistics(Exec, const BatchNormStatisticsArgs<T>& args) {
 
 /// Returns bn(x) of element `i`, before residual and activation.
 template <class Args>
-[[nodiscard]] double batch_normalised(const Args& args, std::int64_t i) {
+[[nodiscard]] double batch_normalized(const Args& args, std::int64_t i) {
   const std::int64_t c = i % args.channels;
   return (as_double(args.x[i]) - as_double(args.mean[c])) * as_double(args.rstd[c]) *
              as_double(args.weight[c]) +
@@ -51,10 +51,10 @@ template <class T>
 void batch_norm_apply(Exec, const BatchNormApplyArgs<T>& args) {
   for (std::int64_t i = 0; i < args.rows * args.channels; ++i) {
     const double residual = args.residual != nullptr ? as_double(args.residual[i]) : 0;
-    const double normalised = batch_normalised(args, i);
+    const double normalized = batch_normalized(args, i);
     const double y = args.residual_before_activation
-                         ? activate(args.activation, normalised + residual)
-                         : activate(args.activation, normalised) + residual;
+                         ? activate(args.activation, normalized + residual)
+                         : activate(args.activation, normalized) + residual;
     args.y[i] = from_double<T>(y);
   }
 }
@@ -63,7 +63,7 @@ void batch_norm_apply(Exec, const BatchNormApplyArgs<T>& args) {
 template <class T>
 [[nodiscard]] double batch_norm_inner_gradient(const BatchNormBackwardArgs<T>& args,
                                                std::int64_t i) {
-  double inner = batch_normalised(args, i);
+  double inner = batch_normalized(args, i);
   if (args.residual != nullptr && args.residual_before_activation)
     inner += as_double(args.residual[i]);
   return as_double(args.dy[i]) * activation_slope(args.activation, inner);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// Arguments of weight normalisation. v, w and their gradients are (rows, columns); all others are
+/// Arguments of weight normalization. v, w and their gradients are (rows, columns); all others are
 /// (rows).
 namespace learn::kernels {
 

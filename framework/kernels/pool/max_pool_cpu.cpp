@@ -15,7 +15,7 @@ constexpr std::int64_t kLanes = 64;     // channels processed at once
 
 /// Replaces `best` and its `place` by `value` and `offset` if `value` is larger. NaN is larger than
 /// all numbers, and the first of several NaNs stays. Uses two selects in sequence because g++ 12
-/// does not vectorise a condition of two parts. Detects NaN by its bits because g++ 13 joins two
+/// does not vectorize a condition of two parts. Detects NaN by its bits because g++ 13 joins two
 /// comparisons of floats into branches.
 inline void offer(float value, std::int32_t offset, float& best, std::int32_t& place) {
   const bool open = (std::bit_cast<std::int32_t>(best) & 0x7FFFFFFF) <= 0x7F800000;
@@ -45,7 +45,7 @@ void window_maximum(
           }
         else
           for (std::int64_t j = 0; j < lanes; ++j) {
-            float best_so_far = best[j];  // in registers: g++ vectorises no conditional store
+            float best_so_far = best[j];  // in registers: g++ vectorizes no conditional store
             std::int32_t its_place = place[j];
             offer(as_float(value[j]), offset, best_so_far, its_place);
             best[j] = best_so_far;
@@ -108,7 +108,7 @@ struct Holders {
 };
 
 /// Returns the gradient for a winner, otherwise 0. The gradient is always loaded first, because g++
-/// does not vectorise conditional loads unless the instruction set masks elements of that size.
+/// does not vectorize conditional loads unless the instruction set masks elements of that size.
 inline float won(float gradient, bool winner) { return winner ? gradient : 0.0F; }
 
 /// Computes dx of one pixel in a single window, which is the usual case of windows without overlap.

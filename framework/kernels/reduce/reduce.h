@@ -29,7 +29,7 @@ enum class Counted : std::uint8_t { hits, misses };
 /// correct predictions. A NaN is never correct: a NaN at the class itself is a miss for any k, and
 /// a NaN at another class ranks before all numbers. Throws UsageError for k < 1 and DataError for a
 /// class that is not in [0, C). On a CUDA device the DataError is thrown at the next
-/// synchronisation.
+/// synchronization.
 void count_hits(Context& ctx,
                 const Tensor& x,
                 const Tensor& target,

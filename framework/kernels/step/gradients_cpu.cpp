@@ -16,7 +16,7 @@ constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traff
 using Flags = std::array<std::uint32_t, ThreadPool::kMaxChunks>;
 
 /// Returns 1 if `x` is infinite or NaN, that is, if its exponent is all ones. Uses integer
-/// arithmetic, so that the loop vectorises as a reduction.
+/// arithmetic, so that the loop vectorizes as a reduction.
 std::uint32_t non_finite(float x) {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   return static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(x) & kExponent) == kExponent);

@@ -16,7 +16,7 @@ struct Range {
 
 }  // namespace learn::kernels
 
-/// On the CPU, kernels are vectorised and threaded, with one partial result per chunk and 32 double
+/// On the CPU, kernels are vectorized and threaded, with one partial result per chunk and 32 double
 /// lanes for the norm.
 LEARN_CPU_AND_CUDA(  /// Computes y (+)= x * control.inverse_scale; sets `found_inf` if a result
                      /// is not finite.

@@ -8,7 +8,7 @@
 
 namespace learn::nn {
 
-/// Batch normalisation, with the activation and the residual of the options fused into it.
+/// Batch normalization, with the activation and the residual of the options fused into it.
 /// Parameters weight (C), bias (C) and buffers running_mean (C), running_var (C), always f32 in a
 /// half model. Uses and updates batch statistics in training, running ones in eval mode, and,
 /// where its weight is frozen, in the mode train_unfrozen.
@@ -38,7 +38,7 @@ class BatchNorm : public Module {
   Buffer running_mean_, running_var_;
 };
 
-/// Batch normalisation of images (N,H,W,C), per channel.
+/// Batch normalization of images (N,H,W,C), per channel.
 class BatchNorm2d final : public BatchNorm {
  public:
   explicit BatchNorm2d(const Scope& scope,
@@ -48,7 +48,7 @@ class BatchNorm2d final : public BatchNorm {
       : BatchNorm(scope, 2, channels, options, weight) {}
 };
 
-/// Batch normalisation of features (N,C), per feature.
+/// Batch normalization of features (N,C), per feature.
 class BatchNorm1d final : public BatchNorm {
  public:
   explicit BatchNorm1d(const Scope& scope,

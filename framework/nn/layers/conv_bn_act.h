@@ -24,7 +24,7 @@ struct ConvBnActOptions {
   std::string norm_name = "bn";
 };
 
-/// A convolution without bias, then batch normalisation with activation and residual in one
+/// A convolution without bias, then batch normalization with activation and residual in one
 /// operation; or a convolution with weight norm and bias, then activation and residual. Children:
 /// "conv" and "bn", or the names in the options; with weight norm only "conv".
 class ConvBnAct final : public Module {

@@ -5,7 +5,7 @@
 
 namespace learn::nn {
 
-/// The weight (K,...) of a layer: a parameter "weight", or, by weight normalisation (Salimans &
+/// The weight (K,...) of a layer: a parameter "weight", or, by weight normalization (Salimans &
 /// Kingma 2016), w = g v / ||v|| for each of its K outputs, of the parameters "weight_g" (K,1,...)
 /// and "weight_v" (K,...), as PyTorch's weight_norm names and shapes them. At first w has the
 /// values that the plain weight would have. g stays f32 in a half model.

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 /// How kernels report data that the host would have refused: they note the first fault in device
-/// memory, continue, and the next synchronisation throws. So no step waits for a check.
+/// memory, continue, and the next synchronization throws. So no step waits for a check.
 namespace learn::cuda {
 
 /// Kinds of invalid data that only the device sees.
@@ -11,7 +11,7 @@ inline constexpr int kFaultKinds = 3;
 
 /// The first fault of one kind. Plain data in device memory.
 struct Fault {
-  /// The lowest place that was bad since the last synchronisation, above the bad value, both as 32
+  /// The lowest place that was bad since the last synchronization, above the bad value, both as 32
   /// bits: the lowest word wins, whatever the order of threads. All ones: nothing is wrong.
   unsigned long long first;
   /// How many values are allowed, from 0 on.

@@ -16,7 +16,7 @@ using namespace learn::data;
 
 namespace {
 
-/// The worst distance of what is denormalised from the pixels that the batches of a set of all
+/// The worst distance of what is denormalized from the pixels that the batches of a set of all
 /// values were made from, in steps of 1 / 255.
 double worst_step(DType dtype, const Normalization& normalization) {
   Context ctx({.threads = 1});
@@ -28,7 +28,7 @@ double worst_step(DType dtype, const Normalization& normalization) {
   double worst = 0;
   std::int64_t image = 0;
   for (Batch batch; loader.next(batch); image += batch.size()) {
-    const Tensor pixels = denormalise(ctx, batch, normalization);
+    const Tensor pixels = denormalize(ctx, batch, normalization);
     REQUIRE(pixels.shape() == Shape{batch.size(), 16, 16, 3});
     REQUIRE(pixels.dtype() == DType::f32);
     for (std::int64_t i = 0; i < pixels.elements(); ++i)
@@ -92,7 +92,7 @@ TEST_CASE("measure: mean and deviation per channel, by hand") {
   CHECK(stats.mean[2] == doctest::Approx(1.0));
 }
 
-TEST_CASE("denormalise: a batch as it was, within the rounding of its type") {
+TEST_CASE("denormalize: a batch as it was, within the rounding of its type") {
   for (const Normalization& normalization : {kCifarStats, Normalization{}}) {
     CHECK(worst_step(DType::f32, normalization) < 255e-6);
     CHECK(worst_step(DType::f16, normalization) < 0.25);
@@ -102,10 +102,10 @@ TEST_CASE("denormalise: a batch as it was, within the rounding of its type") {
   CHECK(worst_step(DType::f16, kCifarStats) > 1e-3);
 }
 
-TEST_CASE("denormalise: each colour has its own mean and deviation, and padding is left out") {
+TEST_CASE("denormalize: each colour has its own mean and deviation, and padding is left out") {
   Context ctx({.threads = 1});
   const Normalization normalization{{0.5F, 0.25F, 0}, {1, 2, 4}};
-  const Tensor pixels = denormalise(ctx, batch_of({1, 1, 2, 8}, DType::f16, 5), normalization);
+  const Tensor pixels = denormalize(ctx, batch_of({1, 1, 2, 8}, DType::f16, 5), normalization);
   REQUIRE(pixels.shape() == Shape{1, 1, 2, 3});
   for (const std::int64_t pixel : {0, 1}) {
     CHECK(get(pixels, 3 * pixel) == 0.5);
@@ -114,16 +114,16 @@ TEST_CASE("denormalise: each colour has its own mean and deviation, and padding 
   }
 }
 
-TEST_CASE("denormalise: a tensor that is not a batch of images is refused") {
+TEST_CASE("denormalize: a tensor that is not a batch of images is refused") {
   Context ctx({.threads = 1});
-  const auto denormalised = [&](const Batch& batch) {
-    static_cast<void>(denormalise(ctx, batch, kCifarStats));
+  const auto denormalized = [&](const Batch& batch) {
+    static_cast<void>(denormalize(ctx, batch, kCifarStats));
   };
-  CHECK_THROWS_WITH_AS(denormalised(batch_of({1, 2, 2, 8}, DType::f16)),
+  CHECK_THROWS_WITH_AS(denormalized(batch_of({1, 2, 2, 8}, DType::f16)),
                        doctest::Contains("3 means and 3 standard deviations for 8 channels"),
                        UsageError);
-  CHECK_THROWS_AS(denormalised(batch_of({4, 3}, DType::f32)), ShapeError);
-  CHECK_THROWS_AS(denormalised({}), ShapeError);
+  CHECK_THROWS_AS(denormalized(batch_of({4, 3}, DType::f32)), ShapeError);
+  CHECK_THROWS_AS(denormalized({}), ShapeError);
   CHECK_THROWS_WITH_AS(
-      denormalised(batch_of({1, 2, 2, 3}, DType::i64)), doctest::Contains("not i64"), DTypeError);
+      denormalized(batch_of({1, 2, 2, 3}, DType::i64)), doctest::Contains("not i64"), DTypeError);
 }

@@ -123,7 +123,7 @@ TEST_CASE("transforms: two random steps of a list draw independently") {
   CHECK(together < 140);
 }
 
-TEST_CASE("transforms: normalisation, and zero padding is black before it") {
+TEST_CASE("transforms: normalization, and zero padding is black before it") {
   const Normalization stats{{0.5F, 0.25F, 0}, {0.25F, 0.5F, 2}};
   const Pipeline pipeline({Pad{1, PadMode::zero}}, stats, {1, 1});
   Pipeline::Scratch scratch;
@@ -153,7 +153,7 @@ TEST_CASE("transforms: halves are the f32 values rounded") {
   }
 }
 
-TEST_CASE("transforms: cutout zeroes clipped squares after normalisation") {
+TEST_CASE("transforms: cutout zeroes clipped squares after normalization") {
   const Normalization stats{{2, 2, 2}, {1, 1, 1}};  // no pixel becomes 0 by itself
   const Pipeline pipeline({Cutout{.length = 4}}, stats, {8, 8});
   Pipeline::Scratch scratch;

@@ -99,7 +99,7 @@ TEST_CASE("resize: equal sizes copy, plain colours stay, halves are averages") {
   CHECK(other.pixels == test::plain(7, 3, 9, 80, 255));
 
   // 4 columns to 2: the triangle filter of reach 2 at centre 1 takes columns 0..2 with weights
-  // .75 .75 .25, over their sum 1.75 (PIL: the border is renormalised).
+  // .75 .75 .25, over their sum 1.75 (PIL: the border is renormalized).
   Image ramp{4, 4, {}};
   for (int y = 0; y < 4; ++y)
     for (int x = 0; x < 4; ++x) ramp.pixels.insert(ramp.pixels.end(), 3, std::uint8_t(x * 60));

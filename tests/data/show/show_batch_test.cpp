@@ -39,7 +39,7 @@ TEST_CASE("show_batch shows what a training sees, as it is and augmented") {
   std::size_t at = 0;
   while (at < grid.cells.size()) {
     REQUIRE(loader.next(batch));
-    const Tensor seen = denormalise(ctx, batch, kCifarStats);
+    const Tensor seen = denormalize(ctx, batch, kCifarStats);
     const auto values = seen.span<float>();
     for (std::size_t i = 0; i < batch.index.size() && at < grid.cells.size(); ++i, ++at) {
       const plot::GridCell& cell = grid.cells[at];

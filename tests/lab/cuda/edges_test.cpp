@@ -158,13 +158,13 @@ TEST_CASE("empty tensors cause neither work nor errors on a device") {
   Tensor y = ctx.empty({0, 2, 2, 3}, DType::f32);
   kernels::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), x, y);
   kernels::BatchNormStatistics statistics{ctx.empty({4}, DType::f32), ctx.empty({4}, DType::f32)};
-  Tensor normalised = ctx.empty({0, 4}, DType::f32);
+  Tensor normalized = ctx.empty({0, 4}, DType::f32);
   kernels::batch_norm_eval(ctx,
                            {.x = none, .weight = vector, .bias = vector},
                            vector,
                            vector,
                            {},
-                           normalised,
+                           normalized,
                            statistics);
   Tensor empty = ctx.empty({0}, DType::f32);
   Tensor state = ctx.empty({0}, DType::f32);

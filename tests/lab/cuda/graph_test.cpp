@@ -300,7 +300,7 @@ TEST_CASE("a replayed f32 step draws a new dropout mask for each batch") {
   check_two_graphs(check_graph_equals_eager(recipe).counts, recipe.epochs);
 }
 
-TEST_CASE("a replayed step normalises weights as the eager one, in every precision") {
+TEST_CASE("a replayed step normalizes weights as the eager one, in every precision") {
   const Prepare precisions[] = {[](Learner&) {},
                                 [](Learner& learn) { callbacks::to_fp16(learn); },
                                 [](Learner& learn) { callbacks::to_native_bf16(learn); }};

@@ -22,7 +22,7 @@ __global__ void race_kernel(float* x) {
 }
 
 /// x was never written.
-__global__ void uninitialised_kernel(float* x) { x[threadIdx.x] += 1; }
+__global__ void uninitialized_kernel(float* x) { x[threadIdx.x] += 1; }
 
 /// One thread waits for threads of a warp to which it does not say that it belongs.
 __global__ void barrier_kernel(float* x) {
@@ -47,8 +47,8 @@ int run(std::string_view name) {
     out_of_bounds_kernel<<<1, kThreads>>>(x);
   else if (name == "race")
     race_kernel<<<1, kThreads>>>(x);
-  else if (name == "uninitialised")
-    uninitialised_kernel<<<1, kThreads>>>(x);
+  else if (name == "uninitialized")
+    uninitialized_kernel<<<1, kThreads>>>(x);
   else if (name == "barrier")
     barrier_kernel<<<1, 32>>>(x);
   else if (name == "none")
@@ -64,6 +64,6 @@ int run(std::string_view name) {
 
 int main(int argc, char** argv) {
   if (argc == 2) return learn::planted::run(argv[1]);
-  std::fprintf(stderr, "usage: planted_faults out_of_bounds|race|uninitialised|barrier|none\n");
+  std::fprintf(stderr, "usage: planted_faults out_of_bounds|race|uninitialized|barrier|none\n");
   return 2;
 }

@@ -62,7 +62,7 @@ TOOLKIT = "/usr/local/cuda/bin"  # often not on the PATH
 # Stages that must pass so that the kernels count as tested, and as tested under the sanitizers.
 TESTED = ["smoke", "parity", "determinism"]
 # The fault of planted_faults that each must find.
-FAULTS = {"memcheck": "out_of_bounds", "racecheck": "race", "initcheck": "uninitialised", "synccheck": "barrier"}
+FAULTS = {"memcheck": "out_of_bounds", "racecheck": "race", "initcheck": "uninitialized", "synccheck": "barrier"}
 SANITIZERS = list(FAULTS)
 
 

@@ -50,7 +50,7 @@ def module_of(path):
 
 
 def load(folder, classes):
-    """Images (N,C,H,W) normalised as `--normalize 0.5:...:0.5` does, and their classes."""
+    """Images (N,C,H,W) normalized as `--normalize 0.5:...:0.5` does, and their classes."""
     x, y = [], []
     for label, name in enumerate(classes):
         for path in sorted((folder / "train" / name).iterdir()):

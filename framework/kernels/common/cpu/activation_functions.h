@@ -7,7 +7,7 @@
 /// Activations for use inside other loops. The piecewise linear ones are functors, which a loop
 /// inlines. The others (for example gelu) are smooth and need a separate loop, strip by strip. If
 /// they were inlined into a longer loop, their exponentials would keep the compiler from
-/// vectorising it.
+/// vectorizing it.
 ///
 /// Slopes multiply instead of masking, so that a NaN or an infinity in dy always reaches the
 /// overflow check.

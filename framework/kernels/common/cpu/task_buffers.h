@@ -47,7 +47,7 @@ class TaskBuffers {
   std::vector<std::atomic<bool>> taken_;
 };
 
-/// `floats` of uninitialised memory from `arena`, freed with the object.
+/// `floats` of uninitialized memory from `arena`, freed with the object.
 class FloatWorkspace {
  public:
   FloatWorkspace(Arena& arena, std::int64_t floats)

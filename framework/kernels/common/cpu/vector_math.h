@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-/// Transcendental functions as branch-free f32 arithmetic, which vectorises inside `simd::run`. The
+/// Transcendental functions as branch-free f32 arithmetic, which vectorizes inside `simd::run`. The
 /// library's functions are calls that process one element at a time.
 namespace learn::cpu {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 /// How most of the fast CPU kernels use the vector units (convolution and matrix product use
-/// simd/kernels.h instead). Plain loops, which the compiler vectorises, are compiled for several
+/// simd/kernels.h instead). Plain loops, which the compiler vectorizes, are compiled for several
 /// instruction sets, and the best one of the machine is selected at run time. They need
 /// neither intrinsics, nor per-ISA source files (whose inline functions the linker would mix up),
 /// nor ifuncs (which thread sanitizers do not survive). In short:
@@ -87,7 +87,7 @@ void parallel_for(ThreadPool& threads, std::int64_t n, std::int64_t grain, F bod
       n, grain, [&](std::int64_t begin, std::int64_t end) { run([=] { body(begin, end); }); });
 }
 
-/// Assigns from to `to`. g++ does not vectorise loops that assign objects of a class, which the
+/// Assigns from to `to`. g++ does not vectorize loops that assign objects of a class, which the
 /// halves are.
 template <class T>
 void assign(T& to, const T& from) {

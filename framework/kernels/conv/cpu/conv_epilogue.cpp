@@ -42,11 +42,11 @@ void ConvEpilogue::apply(float* const* rows,
   };
   with_value(activation, [&](auto value) {
     if (residual == nullptr)
-      run([=](float normalised, float) { return value(normalised); });
+      run([=](float normalized, float) { return value(normalized); });
     else if (residual_before_activation)
-      run([=](float normalised, float other) { return value(normalised + other); });
+      run([=](float normalized, float other) { return value(normalized + other); });
     else
-      run([=](float normalised, float other) { return value(normalised) + other; });
+      run([=](float normalized, float other) { return value(normalized) + other; });
   });
 }
 

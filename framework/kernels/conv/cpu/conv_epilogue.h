@@ -6,7 +6,7 @@
 namespace learn::cpu {
 
 /// The operation applied to the output of a convolution while it is in the cache: batch
-/// normalisation with running statistics, identical to `batch_norm_apply` bit for bit.
+/// normalization with running statistics, identical to `batch_norm_apply` bit for bit.
 struct ConvEpilogue {
   const float* scale;         ///< per output channel
   const float* shift;         ///< per output channel

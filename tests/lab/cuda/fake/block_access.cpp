@@ -209,7 +209,7 @@ std::byte* Block::shared(const Warp& warp,
   for (int done = 0; done < bytes; done += kernel_.shared_granule, ++cell) {
     if (surveying_) break;
     if (access != Access::write && !races_.written_by_block(*cell))
-      fault(instruction, thread, fmt::format("uninitialised shared memory: {}", verb(access)));
+      fault(instruction, thread, fmt::format("uninitialized shared memory: {}", verb(access)));
     const char* const collision = access == Access::write || access == Access::atomic
                                       ? races_.write<true>(*cell, me)
                                       : races_.read<true>(*cell, me);

@@ -8,7 +8,7 @@
 namespace fakecuda {
 namespace {
 
-/// The number of the last phase of the process: cells of earlier launches are recognised by it.
+/// The number of the last phase of the process: cells of earlier launches are recognized by it.
 std::uint32_t& last_phase() {
   static std::uint32_t phase = 0;
   return phase;

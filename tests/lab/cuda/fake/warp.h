@@ -88,7 +88,7 @@ class Warp {
   std::uint64_t executed_ = 0;              ///< instructions since the block started
 };
 
-/// Calls body(lane) for each lane of the mask; the full mask is a plain loop, which vectorises.
+/// Calls body(lane) for each lane of the mask; the full mask is a plain loop, which vectorizes.
 template <class Body>
 inline void for_lanes(std::uint32_t lanes, Body body) {
   if (lanes == kAllLanes) {

@@ -1,4 +1,4 @@
-// The transforms of Winograd's F(4x4,3x3), vectorised over channels. Include after gemm.inl. Each
+// The transforms of Winograd's F(4x4,3x3), vectorized over channels. Include after gemm.inl. Each
 // is a one-dimensional transform, applied to the columns and then to the rows.
 
 constexpr int kPoints = 6;

@@ -115,7 +115,7 @@ TEST_CASE("missing waits between streams and host") {
                             pipeline(Pipeline::upload_does_not_wait_for_compute));
   expect_found_by_schedules("host refills the pinned buffer too early",
                             pipeline(Pipeline::host_refills_too_early));
-  expect_found_by_schedules("result read before the stream is synchronised",
+  expect_found_by_schedules("result read before the stream is synchronized",
                             pipeline(Pipeline::result_read_too_early));
 }
 

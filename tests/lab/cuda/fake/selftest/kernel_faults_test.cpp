@@ -116,7 +116,7 @@ TEST_CASE("shared memory and barriers") {
   expect_fault(tree(TreeFault::no_first_barrier), "shared memory", "tree_kernel");
   expect_fault(tree(TreeFault::no_barrier_in_tree), "race on shared memory", "tree_kernel");
   expect_fault(tree(TreeFault::out_of_bounds), "shared memory out of bounds", "tree_kernel");
-  expect_fault(tree(TreeFault::uninitialised), "uninitialised shared memory", "tree_kernel");
+  expect_fault(tree(TreeFault::uninitialized), "uninitialized shared memory", "tree_kernel");
   expect_fault(tree(TreeFault::divergent_barrier), "the others have exited", "tree_kernel");
   expect_fault(
       [](bool fault) {

@@ -31,7 +31,7 @@ template <TreeFault fault>
 __global__ void tree_kernel(const float* x, float* sums) {
   __shared__ float box[256];
   const unsigned t = threadIdx.x;
-  if (fault != TreeFault::uninitialised || t < 200) box[t] = x[blockIdx.x * 256 + t];
+  if (fault != TreeFault::uninitialized || t < 200) box[t] = x[blockIdx.x * 256 + t];
   if (fault != TreeFault::no_first_barrier) __syncthreads();
   for (unsigned half = 128; half > 0; half /= 2) {
     if (t < half || (fault == TreeFault::out_of_bounds && t == 255)) box[t] += box[t + half];
@@ -263,8 +263,8 @@ void tree_sum(cudaStream_t stream, TreeFault fault, const float* x, float* sums,
     case TreeFault::out_of_bounds:
       tree_kernel<TreeFault::out_of_bounds><<<grid, 256, 0, stream>>>(x, sums);
       break;
-    case TreeFault::uninitialised:
-      tree_kernel<TreeFault::uninitialised><<<grid, 256, 0, stream>>>(x, sums);
+    case TreeFault::uninitialized:
+      tree_kernel<TreeFault::uninitialized><<<grid, 256, 0, stream>>>(x, sums);
       break;
     case TreeFault::divergent_barrier:
       tree_kernel<TreeFault::divergent_barrier><<<grid, 256, 0, stream>>>(x, sums);

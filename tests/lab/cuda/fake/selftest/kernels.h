@@ -24,7 +24,7 @@ enum class TreeFault {
   no_first_barrier,
   no_barrier_in_tree,
   out_of_bounds,
-  uninitialised,
+  uninitialized,
   divergent_barrier
 };
 void tree_sum(cudaStream_t stream, TreeFault fault, const float* x, float* sums, int blocks);
