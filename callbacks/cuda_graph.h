@@ -8,8 +8,8 @@
 namespace learn::callbacks {
 
 /// Runs the training step as one CUDA graph. Forward pass, loss, backward pass, optimizer step and
-/// whatever callbacks enqueue in between become one launch, and the results are bit-identical. The
-/// host's work per batch, which is most of the time of a small net's step, falls to a few
+/// the work that callbacks enqueue in between become one launch, and the results are bit-identical.
+/// The host's work per batch, which is most of the time of a small net's step, falls to a few
 /// microseconds.
 ///
 /// Learning rates, the loss scale, skipped steps and random numbers keep changing. The step stays

@@ -18,8 +18,8 @@ namespace learn::data {
 /// A part of a data set.
 enum class Split : std::uint8_t { train, test };
 
-/// Callback for the progress of a long task, called now and then with (done, total). Never called
-/// from two threads at once.
+/// Callback for the progress of a long task, called from time to time with (done, total). Never
+/// called from two threads at the same time.
 using DataProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
 using learn::TargetKind;

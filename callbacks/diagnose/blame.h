@@ -27,9 +27,9 @@ struct BlameReport {
 /// checks gradients, such as MixedPrecision.
 ///
 /// On the CPU it checks after each batch. On a GPU no batch waits for the host: it checks after
-/// `kBatchesBetweenLooks` batches and when an epoch ends. By then the skipped batch is gone, so it
-/// checks after each of at most as many following batches, and explains the next skipped one. It
-/// works with a captured step.
+/// `kBatchesBetweenLooks` batches and when an epoch ends. By then the skipped batch is no longer
+/// available, so it checks after each of at most as many following batches, and explains the next
+/// skipped one. It works with a captured step.
 class Blame final : public Callback {
  public:
   static constexpr std::int64_t kBatchesBetweenLooks = 128;

@@ -157,7 +157,7 @@ std::vector<TensorTrace> ParityTrace::trace_trainable(Learner& learn, const Tens
   return traces;
 }
 
-/// An observer that injects faults may be gone by now, so it is not restored.
+/// An observer that injects faults may no longer exist, so it is not restored.
 void ParityTrace::stop_watching(Learner& learn) {
   if (!watching_) return;
   watching_ = false;

@@ -58,8 +58,8 @@ using RandomWords = std::array<std::uint32_t, 4>;
 
 /// A custom step on a whole decoded image, before it is scaled to the size of the data set. It may
 /// change the pixels and the size, but not the number of channels. Only other ImageTransforms may
-/// come before it. Custom steps are called from several threads at once, and their exceptions reach
-/// the caller of `next`; batches are then made on the host.
+/// come before it. Custom steps are called from several threads at the same time, and their
+/// exceptions reach the caller of `next`; batches are then made on the host.
 struct ImageTransform {
   std::function<void(Image& image, RandomWords random)> apply;
 };

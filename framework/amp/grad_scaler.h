@@ -31,13 +31,13 @@ struct GradScalerOptions {
 ///
 /// Between `unscale` and `step` gradients can be read and clipped. Several optimizers can share a
 /// scaler: an overflow in the gradients of one skips the step of that one, and lowers the scale for
-/// all. Several scalers can share an optimizer, each for a loss of its own: see `stash`.
+/// all. Several scalers can share an optimizer, each for a separate loss: see `stash`.
 ///
-/// All of it is enqueued on the device; the host never waits, and does not learn whether a step was
-/// skipped unless it asks. A skipped step leaves no trace in weights, optimizer state and running
-/// statistics. Order is checked: `unscale` and `step` once each between two updates. Gradients of
-/// several backward passes add up until a step uses them; then they are dropped, so that nothing
-/// has to be zeroed.
+/// All of it is enqueued on the device; the host never waits, and does not know whether a step was
+/// skipped unless it reads the result. A skipped step leaves no trace in weights, optimizer state
+/// and running statistics. Order is checked: `unscale` and `step` once each between two updates.
+/// Gradients of several backward passes add up until a step uses them; then they are dropped, so
+/// that nothing has to be zeroed.
 class GradScaler {
  public:
   /// Throws UsageError as `kernels::check_loss_scaling`.

@@ -52,8 +52,7 @@ class Amp {
       const OptLevel& level,
       const AmpOptions& options);
 
-  /// The model's prediction in f32. The tape's mode says whether it trains; its autocast state is
-  /// that of before, afterwards.
+  /// Returns the model's prediction in f32, in the tape's mode; restores the tape's autocast state.
   [[nodiscard]] Var forward(Tape& tape, const Tensor& x);
   /// The backward pass of the scaled loss; may be called several times before a step.
   void backward(const Var& loss) { loss.tape().backward(scaler_.scale(loss)); }

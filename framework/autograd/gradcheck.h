@@ -46,10 +46,11 @@ struct GradientMismatch {
   std::string input;
   std::int64_t element = 0;        ///< in the order of memory
   std::vector<std::int64_t> at{};  ///< the same, along each dimension
-  bool accumulated = false;  ///< added to what was there, else written over it; both are tried
-  double analytic = 0;       ///< what backward gives
-  double numeric = 0;        ///< what differences of the output give
-  double allowed = 0;        ///< how far apart they may be
+  bool accumulated =
+      false;  ///< accumulated into the gradient, otherwise overwriting it; both are tested
+  double analytic = 0;  ///< what backward gives
+  double numeric = 0;   ///< what differences of the output give
+  double allowed = 0;   ///< how far apart they may be
 };
 
 struct GradientReport {

@@ -130,10 +130,10 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 
 /// Batch normalization over (N,H,W) of x (N,H,W,C), or over N of x (N,C), then activation and
 /// residual in one operation. `x` and `residual` share a floating dtype (f32, halves, or f64);
-/// `weight`, `bias` (C) and the running statistics (C) are f32 (f64 for f64 x). In
-/// the mode eval the running statistics are used, otherwise those of the batch, and the running
-/// ones are updated at once. A default-made `residual` means none. Throws Error in training if
-/// there is one value per channel only.
+/// `weight`, `bias` (C) and the running statistics (C) are f32 (f64 for f64 x). In the mode eval
+/// the running statistics are used, otherwise those of the batch, and the running ones are updated
+/// immediately. A default-made `residual` means none. Throws Error in training if there is one
+/// value per channel only.
 [[nodiscard]] Var batch_norm(const Var& x,
                              const Var& weight,
                              const Var& bias,

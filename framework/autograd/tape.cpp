@@ -207,7 +207,7 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
     value.grad = ctx_.empty(value.shape, value.dtype);
   else if (value.handed_over && value.grad.shared())
     value.grad = copied(value.grad);
-  value.handed_over = false;  // who asks for its place twice is given the same one twice
+  value.handed_over = false;  // requesting its place twice returns the same place twice
   value.written = true;
   kernel(value.grad, mode);
 }
@@ -220,7 +220,7 @@ void Tape::pass_on(const Var& v, const Tensor& dy) {
 
 bool Tape::hand_over(const Var& v, const Tensor& dy) {
   Value& value = at(v);
-  // The gradient of a leaf is its owner's, who may write to it.
+  // The gradient of a leaf belongs to its owner, which may write to it.
   if (!value.needs_grad || value.leaf || value.written || dy.dtype() != value.dtype) return false;
   value.grad = dy.view(value.shape);
   value.handed_over = true;

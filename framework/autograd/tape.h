@@ -55,7 +55,7 @@ struct TapeOptions {
   bool grad = true;
   /// Identifies the batch to the random numbers of this forward pass (dropout).
   std::uint64_t batch = 0;
-  /// f16 or bf16: operations cast their inputs as their rules say (autocast.h).
+  /// f16 or bf16: operations cast their inputs by their rules (autocast.h).
   std::optional<DType> autocast{};
 };
 
@@ -83,8 +83,8 @@ class Tape {
   /// The leaf of a parameter: one per tape, so a shared weight has one gradient with one first
   /// writer. A `widened` one is `cast_once` to f32.
   Var param(ParamSlot& slot);
-  /// Records `node`, which made `value` from `inputs`, and tells the observer. Keeps the node only
-  /// if an input needs a gradient.
+  /// Records `node`, which made `value` from `inputs`, and notifies the observer. Keeps the node
+  /// only if an input needs a gradient.
   template <std::derived_from<Node> N>
   // NOLINTNEXTLINE(performance-unnecessary-value-param): both are moved on
   Var record(std::vector<Var> inputs, Tensor value, N node) {
@@ -134,14 +134,13 @@ class Tape {
   void set_autocast(const std::optional<DType>& dtype);
   /// Throws DTypeError for a dtype that is not half.
   static void check_autocast(const std::optional<DType>& dtype);
-  /// `ops::cast`, done once for a parameter and remembered until `reset`: all who use it share one
-  /// copy, and the copy's gradient goes to the parameter once.
+  /// `ops::cast`, done once for a parameter and kept until `reset`: all uses share one copy, and
+  /// the copy's gradient goes to the parameter once.
   [[nodiscard]] Var cast_once(const Var& v, DType dtype);
   /// The batch's number as one i64 element on the device, where random operations read it.
   [[nodiscard]] const Tensor& batch_index();
-  /// Writes the number of the coming batch there, if an operation has ever asked for it: before
-  /// recorded work of an earlier batch is replayed for another one. Not between a forward pass and
-  /// its backward pass.
+  /// Writes the number of the next batch, if an operation uses it, before recorded work of an
+  /// earlier batch is replayed for another one. Not between a forward pass and its backward pass.
   void set_batch_index(std::uint64_t batch);
   /// A distinct number for each random operation of a forward pass, in order of execution.
   [[nodiscard]] std::uint64_t next_random_stream() noexcept { return random_streams_++; }

@@ -11,8 +11,8 @@ namespace learn {
 
 class Tape;
 
-/// A value that is computed when it is first asked for, so that the next operation may do with less
-/// (ADR 0022). Only where nothing is recorded for a backward pass.
+/// A value that is computed at its first use, so that the next operation may fuse it (ADR 0022).
+/// Exists only without recording for a backward pass.
 class Deferred {
  public:
   virtual ~Deferred() = default;
@@ -51,7 +51,7 @@ class Var {
   friend class Tape;
   struct Content {
     Tensor value;
-    std::unique_ptr<const Deferred> deferred{};  ///< until the value is there
+    std::unique_ptr<const Deferred> deferred{};  ///< until the value is computed
     std::int64_t padding = 0;
     bool dead = false;  ///< its tape was reset or destroyed
   };

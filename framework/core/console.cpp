@@ -37,7 +37,7 @@ void inform(std::FILE* stream, std::string_view text) noexcept {
                                ::fileno(stream),
                                std::strerror(error)));
   } catch (const std::exception&) {
-    // Nothing is left to say it with.
+    // The error cannot be reported anywhere.
   }
 }
 

@@ -47,7 +47,7 @@ struct BFloat16 {
   const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;  // below 2^-14
   const std::uint32_t nan = 0x7E00U | ((magnitude >> 13U) & 0x3FFU);
   const std::uint32_t special = magnitude > 0x7F800000U ? nan : 0x7C00U;
-  // From 2^16 on everything is infinite; just below, rounding carries into infinity by itself.
+  // From 2^16 on everything is infinite; just below, rounding itself carries into infinity.
   return {static_cast<std::uint16_t>(sign | (magnitude >= 0x47800000U ? special : finite))};
 }
 

@@ -90,7 +90,7 @@ void note_raised(SourceLocation at) noexcept;
 }  // namespace detail
 
 /// Throws `E` with the formatted text unless `ok`, and with its place ("conv.cpp:41: ...") if it is
-/// a programming error: shapes, dtypes, misuse of an interface. The text says both values.
+/// a programming error: shapes, dtypes, misuse of an interface. The text contains both values.
 template <class E = ShapeError, class... Args>
 void check(bool ok, detail::LocatedFormat<std::type_identity_t<Args>...> message, Args&&... args) {
   if (ok) [[likely]]

@@ -15,7 +15,7 @@ std::string escaped(std::string_view bytes) {
   return out;
 }
 
-/// `kept`: what stays as it is, whatever it does.
+/// `kept`: characters that stay unchanged in any case.
 std::string visible(std::string_view text, std::string_view kept) {
   std::string out;
   out.reserve(text.size());

@@ -22,7 +22,7 @@ class RegularFile {
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// Its bytes when it was opened.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-  /// For libraries that read by themselves. It stays open as long as this object lives.
+  /// For libraries that read the file themselves. It stays open during the lifetime of this object.
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// Fills `into` with the bytes from `at` on. Threads may read at the same time. Throws IoError,
   /// also if the file ends before.

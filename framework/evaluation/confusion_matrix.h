@@ -11,14 +11,14 @@ namespace learn {
 /// if one of them is NaN, which is never right; `metrics::accuracy` counts the same.
 [[nodiscard]] int predicted_class(std::span<const float> outputs) noexcept;
 
-/// Samples of one class that were taken for another.
+/// Samples of one class that were predicted as another.
 struct Confusion {
   int truth = 0;
   int guess = 0;
   std::int64_t count = 0;
 };
 
-/// How often samples of each class were taken for each class. Ratios of nothing to nothing are 0.
+/// Counts of predicted classes for the samples of each class. Ratios of nothing to nothing are 0.
 class ConfusionMatrix {
  public:
   /// Adds samples: `pred` (N,classes) f32, `target` (N) i64 or (N,classes) f32, of which the
@@ -27,7 +27,7 @@ class ConfusionMatrix {
   /// [0, classes).
   void add(const Tensor& pred, const Tensor& target);
 
-  /// Adds samples of known classes and what they were taken for, -1 for none. Throws ShapeError
+  /// Adds samples with their true and predicted classes, -1 for no prediction. Throws ShapeError
   /// unless there are as many of both and `classes` is the number of those before; DataError for a
   /// class that is not in [0, classes).
   void add(std::int64_t classes,
@@ -37,16 +37,16 @@ class ConfusionMatrix {
   /// 0 before there are samples.
   [[nodiscard]] int classes() const noexcept { return classes_; }
   [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
-  /// Samples of class `truth` that were taken for class `guess`. Both in [0, classes).
+  /// Samples of class `truth` that were predicted as class `guess`. Both in [0, classes).
   [[nodiscard]] std::int64_t count(int truth, int guess) const;
   /// Samples of the class.
   [[nodiscard]] std::int64_t seen(int truth) const;
-  /// Samples that were taken for the class.
+  /// Samples that were predicted as the class.
   [[nodiscard]] std::int64_t predicted(int guess) const;
 
-  /// Share of the class's samples that were taken for it.
+  /// Share of the class's samples that were predicted as it.
   [[nodiscard]] double recall(int of_class) const;
-  /// Share of the samples taken for the class that are of it.
+  /// Share of the samples predicted as the class that belong to it.
   [[nodiscard]] double precision(int of_class) const;
   /// Harmonic mean of the two.
   [[nodiscard]] double f1(int of_class) const;
@@ -59,8 +59,8 @@ class ConfusionMatrix {
   /// matthews_corrcoef): in [-1, 1], 0 where truth or prediction is one class throughout; NaN
   /// without samples.
   [[nodiscard]] double matthews() const;
-  /// Pairs of different classes, one of which was taken for the other at least `least` times, the
-  /// most frequent first, then in the order of the classes (fastai's most_confused).
+  /// Pairs of different classes, one of which was predicted as the other at least `least` times,
+  /// the most frequent first, then in the order of the classes (fastai's most_confused).
   [[nodiscard]] std::vector<Confusion> most_confused(std::int64_t least = 1) const;
   /// The mean of one of them over the classes that were seen or predicted; NaN without such
   /// classes.
@@ -77,7 +77,7 @@ class ConfusionMatrix {
 
   int classes_ = 0;
   std::int64_t samples_ = 0;
-  std::vector<std::int64_t> counts_;  // [truth][guess], and a last column: taken for none
+  std::vector<std::int64_t> counts_;  // [truth][guess], and a last column: no prediction
 };
 
 }  // namespace learn

@@ -26,7 +26,7 @@ bool any_nan(std::span<const double> scores) {
 struct Column {
   std::vector<double> scores;
   std::vector<bool> positive;
-  std::int64_t taken = 0;  ///< samples that are said to have it
+  std::int64_t taken = 0;  ///< samples predicted to have it
   std::int64_t hits = 0;   ///< of these, those that have it
   std::int64_t right = 0;  ///< decisions
 

@@ -5,10 +5,10 @@
 
 namespace learn {
 
-/// A sample is said to have a label whose probability is above this.
+/// A label is predicted if its probability is above this.
 inline constexpr double kLabelThreshold = 0.5;
 
-/// Whether a target says that a label is there: one of 0 or 1, if it was not smoothed or mixed.
+/// Whether a target has a label: it is 0 or 1 unless it was smoothed or mixed.
 [[nodiscard]] constexpr bool has_label(float target) noexcept { return target >= 0.5F; }
 
 /// Scores of one label of a multi-label task.
@@ -18,12 +18,12 @@ struct LabelScores {
   double f1 = 0;
   double average_precision = 0;
   std::int64_t positives = 0;  ///< samples that have the label; of the mean, of all labels
-  std::int64_t predicted = 0;  ///< samples that are said to have it; the same
+  std::int64_t predicted = 0;  ///< samples predicted to have it; the same
 };
 
 /// Scores of each label and their mean, as scikit-learn's precision_recall_fscore_support and
-/// average_precision_score with average="macro" and zero_division=0: all labels weigh the same, and
-/// a ratio of nothing to nothing is 0.
+/// average_precision_score with average="macro" and zero_division=0: all labels have the same
+/// weight, and a ratio of nothing to nothing is 0.
 struct LabelReport {
   std::vector<LabelScores> labels;
   LabelScores macro;

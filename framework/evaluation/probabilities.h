@@ -22,8 +22,8 @@ namespace learn {
 /// Minus the logarithm of the sigmoid of a logit, exact where the probability would be 0 or 1.
 [[nodiscard]] double negative_log_sigmoid(double logit);
 
-/// The outputs of a model that says the mean of what two rows of outputs say, as `interpret` reads
-/// them: probabilities are averaged, not logits.
+/// Returns outputs with the mean meaning of two rows of outputs, as `interpret` reads them:
+/// probabilities are averaged, not logits.
 [[nodiscard]] std::vector<float> mean_outputs(TargetKind kind,
                                               std::span<const float> one,
                                               std::span<const float> other);

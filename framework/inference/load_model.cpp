@@ -7,8 +7,8 @@
 namespace learn {
 namespace {
 
-/// A file of a few bytes may call itself the weights of any model; nothing is reserved before it is
-/// known that it holds as many numbers.
+/// A file of a few bytes may claim to be the weights of any model; memory is allocated only after
+/// checking that it contains enough numbers.
 void check_size(const SafetensorsFile& file, const SavedModel& description, nn::Model& model) {
   std::int64_t there = 0;
   for (const auto& [name, entry] : file.tensors()) there += entry.shape.elements();

@@ -46,9 +46,9 @@ struct PredictorOptions {
   DType dtype = DType::f32;
 };
 
-/// A trained model that says what is on images: a class, several labels, or real numbers. Owns all
-/// it needs. Any thread may call it at any time: calls take turns, and each uses all of the
-/// context's threads.
+/// A trained model for predictions: a class, several labels, or real numbers. Owns everything it
+/// needs. Any thread may call it at any time: calls run one after the other, and each uses all of
+/// the context's threads.
 ///
 ///   Predictor predict = load_run("runs/ten");
 ///   fmt::print("{}\n", predict(data::read_image("cat.jpg")).name);

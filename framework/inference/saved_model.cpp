@@ -77,7 +77,7 @@ Shape input_of(const SafetensorsFile& file) {
 constexpr const char* kTargets = "learn.targets";
 constexpr const char* kFeatures = "learn.features";
 
-/// Not said by models of images.
+/// Missing for models of images.
 std::vector<std::string> features_of(const SafetensorsFile& file, const Shape& input) {
   const auto found = file.metadata().find(kFeatures);
   if (found == file.metadata().end()) return {};
@@ -87,7 +87,7 @@ std::vector<std::string> features_of(const SafetensorsFile& file, const Shape& i
   return names;
 }
 
-/// Not said by those that tell classes apart.
+/// Missing for models of classes.
 data::TargetKind target_kind_of(const SafetensorsFile& file) {
   const auto found = file.metadata().find(kTargets);
   if (found == file.metadata().end()) return data::TargetKind::classes;

@@ -17,7 +17,7 @@ struct SavedModel {
   std::vector<std::string> classes;  ///< their names
   data::ImageSize input;             ///< of the images; 0 x 0: it takes features
   data::Normalization normalization;
-  std::filesystem::path file{};  ///< that says so; empty: none does
+  std::filesystem::path file{};  ///< the file that contains it; empty: none
   data::TargetKind target_kind = data::TargetKind::classes;
   std::int64_t channels = 3;  ///< of the images, or the number of features
   /// Names of the features, if they have any.
@@ -35,7 +35,7 @@ struct SavedModel {
 };
 
 /// Reads it from the metadata of a checkpoint. Throws CheckpointError for one that was not written
-/// for an experiment, or says what cannot be; what model there can be, `make` finds out.
+/// for an experiment, or has impossible values; `make` checks whether the model can be created.
 [[nodiscard]] SavedModel saved_model(const SafetensorsFile& file);
 /// Adds it to the metadata of a checkpoint.
 void describe_model(const SavedModel& model, Metadata& metadata);

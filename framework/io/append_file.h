@@ -14,7 +14,7 @@ namespace learn {
 class AppendFile {
  public:
   enum class Open : std::uint8_t {
-    empty,   ///< what is there is gone
+    empty,   ///< existing content is removed
     keep,    ///< after existing content
     create,  ///< the file must not exist
   };

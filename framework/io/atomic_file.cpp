@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTemporary = ".tmp.";
 
-/// How a file system says that it knows no hard links, or no more of them.
+/// Errors of a file system without support for hard links, or at its limit of them.
 bool means_no_links(int error) {
   constexpr std::array kErrors{EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV};
   return std::find(kErrors.begin(), kErrors.end(), error) != kErrors.end();
@@ -151,8 +151,8 @@ void AtomicFile::keep_as(const fs::path& previous) {
   }
   const bool kept = files_.rename(staging, previous) == 0;
   const int error = errno;
-  // It is there still if that failed, and if the two were names of one file already, as a save
-  // leaves them that was cut short.
+  // It still exists if that failed, and if the two were already names of one file, as after an
+  // interrupted save.
   files_.unlink(staging);
   errno = error;
   if (!kept) fail_to("keep what is there before");

@@ -11,14 +11,14 @@
 
 namespace learn {
 
-/// Writes a file so that, whatever happens, readers find the old content or the new one, whole: to
-/// a temporary file next to it, then fsync, rename, fsync of the directory. Replaces only files: a
+/// Writes a file so that after any failure readers find the complete old or new content: to a
+/// temporary file next to it, then fsync, rename, fsync of the directory. Replaces only files: a
 /// link stays and the file it names is replaced; a device, a FIFO or a descriptor such as
 /// /dev/stdout is written to directly; anything else is refused (see OutputPlace).
 class AtomicFile {
  public:
-  /// Creates the temporary file. `size` is what will be written in all, if that is known: a full
-  /// disk is reported with it. Throws IoError, also as `open_output`.
+  /// Creates the temporary file. `size` is the total size, if known: a full disk is reported with
+  /// it. Throws IoError, also as `open_output`.
   explicit AtomicFile(const std::filesystem::path& target,
                       std::uint64_t size = 0,
                       FileSystem& files = disk());
@@ -31,9 +31,9 @@ class AtomicFile {
   /// then.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Puts the file in place; closes what is written directly. If `previous` is given, the old
-  /// content is kept under that name; where the file system has no hard links it is not, and the
-  /// log says so once. Throws IoError.
+  /// Renames the file into place; closes files that are written directly. If `previous` is given,
+  /// the old content is kept under that name; if the file system does not support hard links it is
+  /// not, with one message in the log. Throws IoError.
   void commit(const std::filesystem::path& previous = {});
 
   /// Whether a file of this name is a temporary one, of this process or of one that was killed.

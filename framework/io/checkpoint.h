@@ -26,9 +26,9 @@ void save_state(const std::filesystem::path& path,
                 Metadata metadata = {},
                 const std::filesystem::path& previous = {});
 /// Reads it back and returns the file's metadata. Names, shapes and dtypes must be those that
-/// `visit` asks for: a difference is a CheckpointError that lists up to ten of each kind. Values of
+/// `visit` visits: differences are a CheckpointError that lists up to ten of each kind. Values of
 /// the model that are not finite are loaded, with a warning. After an error the visited object may
-/// be partly loaded and is not to be used.
+/// be partly loaded and must not be used.
 Metadata load_state(const std::filesystem::path& path, VisitState visit);
 
 class SafetensorsFile;
@@ -70,9 +70,8 @@ WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
                            WeightsMatch match = WeightsMatch::strict);
 /// Reads weights into a model whose outputs have the names `classes` (or labels, or values). If the
-/// file names its own, rows of the last layer are taken by name, whatever their order and number;
-/// rows of new classes keep their values, which in `strict` mode is an error. See
-/// `WeightsReport::classes`.
+/// file names its own, rows of the last layer are matched by name, in any order and number; rows of
+/// new classes keep their values, which in `strict` mode is an error. See `WeightsReport::classes`.
 WeightsReport load_weights(const std::filesystem::path& path,
                            const nn::Model& model,
                            const std::vector<std::string>& classes,

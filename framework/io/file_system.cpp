@@ -50,7 +50,7 @@ int FileSystem::sync_folder(const std::filesystem::path& path) {
   const int result = ::fsync(folder);
   const int error = errno;
   ::close(folder);
-  // Some file systems cannot sync a folder and say EINVAL; there is nothing better to do there.
+  // Some file systems cannot sync a folder and return EINVAL, which is ignored.
   if (result == 0 || error == EINVAL) return 0;
   errno = error;
   return -1;
@@ -58,7 +58,7 @@ int FileSystem::sync_folder(const std::filesystem::path& path) {
 
 std::optional<std::uint64_t> FileSystem::free_space(const std::filesystem::path& folder) {
   struct statvfs info {};
-  // A file system that counts no blocks, as some in memory or on a network, says nothing.
+  // File systems without block counts, such as some in memory or on a network, do not report it.
   if (::statvfs(folder.empty() ? "." : folder.c_str(), &info) != 0 || info.f_blocks == 0)
     return std::nullopt;
   return std::uint64_t{info.f_bavail} * info.f_frsize;

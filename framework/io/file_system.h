@@ -30,17 +30,17 @@ class FileSystem {
   virtual int make_folder(const std::filesystem::path& path);
   /// Makes the names in a folder durable, as far as the file system can.
   virtual int sync_folder(const std::filesystem::path& path);
-  /// Bytes that this user can still write there; nothing if the file system does not say.
+  /// Bytes that this user can still write there; empty if the file system does not report it.
   virtual std::optional<std::uint64_t> free_space(const std::filesystem::path& folder);
-  /// Whether a lock of a folder there is seen by all who may have it: not where other machines
-  /// share the file system.
+  /// Whether a folder's lock is visible to all its users; not if other machines share the file
+  /// system.
   virtual bool sees_all_locks(const std::filesystem::path& folder);
 };
 
 /// The machine's own.
 [[nodiscard]] FileSystem& disk();
 
-/// Makes a folder, durably. False if something of that name is there. Throws IoError.
+/// Creates a folder durably. Returns false if the name exists. Throws IoError.
 bool make_folder(const std::filesystem::path& path, FileSystem& files = disk());
 /// Creates a folder and its parents durably; existing ones stay. Throws IoError.
 void make_folders(const std::filesystem::path& path, FileSystem& files = disk());

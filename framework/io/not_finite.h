@@ -9,8 +9,8 @@
 
 namespace learn::detail {
 
-/// Counts the values of a model that are NaN or infinite while they are read from a file, so that a
-/// model that can only say "NaN" does not do so without a word.
+/// Counts the values of a model that are NaN or infinite while they are read from a file, to warn
+/// of a model that can only predict NaN.
 class NotFinite {
  public:
   /// `bytes` are the elements of a whole tensor; of integers there is nothing to count.

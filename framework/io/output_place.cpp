@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 /// Linux's limit.
 constexpr int kMaxLinks = 40;
 
-/// N for "/dev/fd/N" and whatever else is a link in this process's folder of descriptors.
+/// N for "/dev/fd/N" and any other link to this process's folder of descriptors.
 std::optional<int> descriptor_of(const fs::path& link) {
   std::error_code ignored;
   if (!fs::equivalent(link.parent_path(), "/proc/self/fd", ignored)) return std::nullopt;

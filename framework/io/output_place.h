@@ -6,7 +6,7 @@ namespace learn {
 /// Where the bytes go that are written to a name that a user gave. Links are followed, so the link
 /// stays and the file it names is written.
 struct OutputPlace {
-  /// The file, which need not exist; or the device or FIFO.
+  /// The file, which may not exist, or the device or FIFO.
   std::filesystem::path path;
   /// Open for writing if it is a character device, a FIFO, or one of this process's descriptors
   /// (/dev/stdout, /dev/fd/N): written to directly, never replaced. -1 for a file. Closed by the
@@ -19,9 +19,9 @@ struct OutputPlace {
 /// circle of links, and for what cannot be opened.
 [[nodiscard]] OutputPlace open_output(const std::filesystem::path& target);
 
-/// Throws IoError, as `open_output`, unless `target` can be written to as far as its kind and its
-/// folder tell, so that a long computation does not end with that. Opens nothing. Returns the path
-/// with its links followed.
+/// Throws IoError, as `open_output`, unless `target` can be written to, as far as its kind and its
+/// folder show, so that a long computation does not end with an error. Opens nothing. Returns the
+/// path with its links followed.
 std::filesystem::path check_output(const std::filesystem::path& target);
 
 }  // namespace learn

@@ -146,7 +146,7 @@ class Reader {
     return prefix;
   }
 
-  /// Where a parameter's values are in the file, if they are there.
+  /// Position of a parameter's values in the file, if present.
   [[nodiscard]] Source source_of(const std::string& name, const Tensor& tensor) const {
     Source source{.name = name, .tensor = tensor};
     const auto entry_of = [&](const std::string& other) -> const TensorEntry* {

@@ -50,7 +50,7 @@ WeightsReport read_weights(const SafetensorsFile& file,
                            nn::ParamStore& store,
                            const ReadWeights& options);
 
-/// The names of the outputs that a file's metadata say; empty if they do not.
+/// Names of the outputs in a file's metadata; empty if missing.
 [[nodiscard]] std::vector<std::string> class_names(const SafetensorsFile& file);
 
 /// (K,R,S,C) as PyTorch orders it; other ranks are the same in both worlds.

@@ -35,7 +35,7 @@ bool looks_like_pickle(const std::array<std::byte, 8>& start) {
   return std::memcmp(start.data(), "PK\x03\x04", 4) == 0 || start[0] == std::byte{0x80};
 }
 
-/// The header's hash of the file, 64 digits, before it is known.
+/// Placeholder of the file's hash in the header, 64 digits.
 const std::string& blank_hash() {
   static const std::string zeros(64, '0');
   return zeros;

@@ -73,7 +73,7 @@ bool Learner::next_batch(BatchSource& source) {
   return true;
 }
 
-/// Where an epoch continues is said twice by a checkpoint: by the clocks and by the source.
+/// A checkpoint stores the position in an epoch twice: in the counters and in the source.
 void Learner::check_place(bool right) const {
   if (!right)
     fail<CheckpointError>(
@@ -182,8 +182,8 @@ void Learner::backward() {
   tape_.backward(batch_.loss, batch_.seed);
 }
 
-/// Clocks count what is closing before the callbacks receive its end event, so that what they save
-/// says where to continue.
+/// Counters are updated before the callbacks receive the end event, so that a saved state contains
+/// the position at which to continue.
 void Learner::finish(Scope scope) {
   if (scope == Scope::epoch) state_.progress.finish_epoch(scopes_.cancelled(Scope::train));
   if (scope == Scope::batch && state_.progress.training) finish_batch();

@@ -63,8 +63,8 @@ class Callback {
   [[nodiscard]] virtual bool runs_in_sandbox() const { return order() < order::kParamScheduler; }
   /// Its state, as it belongs in a checkpoint.
   virtual void visit_state(StateVisitor&) {}
-  /// It was added to a learner, which does not run: the place to make state in its ParamStore, so
-  /// that it is there when a checkpoint is loaded.
+  /// Called when it was added to a learner, outside of a run. Create state in the ParamStore here,
+  /// so that it exists when a checkpoint is loaded.
   virtual void attached(Learner&) {}
 
   // The handlers of the table of events: virtual void train_begin(Learner&), and so on.

@@ -16,7 +16,7 @@ namespace learn {
 struct FitCallback {
   /// From `std::make_shared<C>(...)`.
   template <std::derived_from<Callback> C>
-  requires(!std::same_as<C, Callback>)        // whose events could not be known
+  requires(!std::same_as<C, Callback>)        // whose events would be unknown
       FitCallback(std::shared_ptr<C> shared)  // not explicit: a list of callbacks is one of these
       : callback(std::move(shared)), events(handled_by<C>()) {}
   /// For callbacks made by the registry.
@@ -33,8 +33,8 @@ using FitCallbacks = std::vector<FitCallback>;
 /// The callbacks of a learner, in the order they run, and which of their handlers is running.
 class CallbackList {
  public:
-  /// Throws UsageError for null and for one that is there already, or that names both for one that
-  /// contradicts one that is there.
+  /// Throws UsageError for null, for a callback that was added before, and, naming both, for one
+  /// that conflicts with another.
   Callback& insert(std::shared_ptr<Callback> callback, EventSet events);
   /// Throws UsageError for one that is not there.
   void remove(const Callback& callback);
@@ -54,7 +54,7 @@ class CallbackList {
   /// The loop (`kLoop`), with the callbacks that run at each event.
   [[nodiscard]] std::string explain() const;
 
-  /// Calls the handlers of an event of the table, until `stop` says so after one of them.
+  /// Calls the handlers of an event of the table, until `stop` returns true after one of them.
   void emit(Learner& learn, Event event, FunctionRef<bool()> stop);
   void emit_cancelled(Learner& learn, Scope scope);
   /// Exceptions from an error handler are logged.

@@ -5,9 +5,9 @@
 #include <string_view>
 
 /// The table of events, in the order of the loop: X(name, role, scope). An event opens or closes
-/// the scope, or lies inside of it. Everything else that must know all events is made from it: the
-/// enum, names, handlers of Callback, dispatch, callbacks made of a function, `explain`. A new
-/// event needs its line here and in `kLoop`, and a place in the loop that emits it.
+/// the scope, or lies inside of it. Everything else that depends on all events is generated from
+/// it: the enum, names, handlers of Callback, dispatch, callbacks made of a function, `explain`. A
+/// new event needs its line here and in `kLoop`, and a place in the loop that emits it.
 #define LEARN_EVENTS(X)              \
   X(train_begin, opens, train)       \
   X(epoch_begin, opens, epoch)       \

@@ -18,7 +18,7 @@ struct GraphStepCounts {
   std::int64_t captured = 0;   ///< graphs made, each done once when it was made
   std::int64_t replayed = 0;   ///< batches that were one launch
   std::size_t operations = 0;  ///< kernels, copies and fills in the newest graph
-  std::size_t memory = 0;      ///< most bytes of step memory that the graphs had at once
+  std::size_t memory = 0;      ///< peak step memory of the graphs, in bytes
 };
 
 /// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch

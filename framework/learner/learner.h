@@ -69,10 +69,10 @@ struct Predictions {
   Tensor decoded;  ///< (samples) i64: the class of the largest output, -1 where one is NaN
 };
 
-/// Optional results of `Learner::get_preds` in addition to outputs and targets. Everything is in
-/// host memory at once, and twice while the batches are joined: of each sample 4 bytes for each
-/// output, as many as the sample itself has for its inputs (3 KiB for 32x32 colours), 4 for its
-/// loss, 8 for its class.
+/// Optional results of `Learner::get_preds` in addition to outputs and targets. All of it is in
+/// host memory, and twice while the batches are joined: for each sample, 4 bytes for each output,
+/// as many as the sample itself has for its inputs (3 KiB for 32x32 colours), 4 for its loss, 8 for
+/// its class.
 struct PredictionParts {
   bool with_inputs = false;
   /// The learner's own loss of each sample alone, as of a batch of one.
@@ -89,16 +89,16 @@ struct PredictionParts {
 class Learner {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
-  /// module, or with fewer classes than a metric needs; DataError for sources that say different
-  /// shapes of a sample. (A batch with samples of another shape than its source says is one in the
-  /// loop.)
+  /// module, or with fewer classes than a metric needs; DataError for sources that declare
+  /// different shapes of a sample. (A batch whose samples differ from its source's declaration is
+  /// one in the loop.)
   Learner(Context& ctx, Model model, BatchSources data, LearnerOptions options = {});
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
   /// Constructs a callback in place and returns it. Throws UsageError that names both if it
-  /// contradicts one that is there.
+  /// conflicts with another one.
   template <std::derived_from<Callback> C, class... Args>
   C& add(Args&&... args) {
     auto owned = std::make_unique<C>(std::forward<Args>(args)...);
@@ -115,9 +115,10 @@ class Learner {
   void add_cbs(Cs... callbacks) {
     (add<Cs>(std::move(callbacks)), ...);
   }
-  /// Trains and validates on other data from now on: larger images, another split. Borrowed, as the
-  /// first. The next fit is a new one, even after `resume`. Throws DataError for sources that say
-  /// different shapes of a sample, and changes nothing then; std::logic_error from a handler.
+  /// From now on trains and validates on other data, such as larger images or another split.
+  /// Borrows them, like the first. The next fit is a new one, even after `resume`. For sources that
+  /// declare different shapes of a sample, throws DataError and changes nothing; std::logic_error
+  /// from a handler.
   void set_data(BatchSources data);
   /// Moves the trained model out, for another learner: `std::move(learn).take_model()`. The
   /// optimizer's state is dropped. Records of this learner can still be read (results, progress,
@@ -163,8 +164,8 @@ class Learner {
                 FitCallbacks callbacks = {});
   /// Fine-tunes a model whose last layer group is new, with fastai's policy: the last group alone
   /// at `base_lr` for `freeze_epochs`, then all groups for `epochs` at half of it, with rates that
-  /// fall towards the first group. A model of one layer group is split where its `Model::split`
-  /// says. Throws UsageError if that says nothing.
+  /// fall towards the first group. A model of one layer group is split at its `Model::split`.
+  /// Throws UsageError if that is empty.
   void fine_tune(std::int64_t epochs,
                  double base_lr = 2e-3,
                  const FineTuneOptions& options = {},
@@ -244,7 +245,7 @@ class Learner {
   /// f32 master gradients (`flat_grad`, `master_grad`), unscaled. Only at step_begin; throws
   /// otherwise.
   [[nodiscard]] nn::ParamStore& grads();
-  /// The callback that had set a seed says that `flat_grad` no longer holds it. From backward_end.
+  /// The callback that set a seed declares that `flat_grad` no longer holds it. From backward_end.
   void grads_unscaled();
 
   // Parts.
@@ -283,8 +284,8 @@ class Learner {
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return state_.results; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
-  /// Whether the update of the running batch was made: false too if the device left it out because
-  /// a gradient was not finite, which `batch().outcome` does not say. From step_end and batch_end
+  /// Whether the update of the current batch was made; also false if the device skipped it because
+  /// a gradient was not finite, which `batch().outcome` does not show. From step_end and batch_end
   /// of a training batch; waits for the device.
   [[nodiscard]] bool step_applied() const;
   /// Brings `progress().step_clock` up to date; waits for the device.
@@ -305,14 +306,15 @@ class Learner {
   /// For a StepRunner, when the body's work is done: what that left, or would have.
   void set_results(const Tensor& pred, const Tensor& loss, const Tensor& weight, Outcome outcome);
 
-  /// Splits the model into layer groups (see ParamStore::set_layer_groups) and tells the optimizer.
+  /// Splits the model into layer groups (see ParamStore::set_layer_groups) and updates the
+  /// optimizer.
   void split(const std::vector<std::string>& boundaries);
   /// Trains layer groups from `layer_group` on only, see ParamStore::freeze_to.
   void freeze_to(int layer_group, bool train_bn = true);
   void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }
   void unfreeze() { freeze_to(0); }
 
-  /// Which modules compute in f32 whatever the others do: see ParamStore::keep_f32.
+  /// Selects modules that always compute in f32: see ParamStore::keep_f32.
   void keep_f32(const std::vector<std::string>& modules);
   /// Forward passes, losses included, run under autocast to f16 or bf16 from now on; nothing: no
   /// more of it. For callbacks that choose the precision. Throws DTypeError for another dtype.
@@ -415,7 +417,7 @@ class Learner {
   Tape tape_;
   CallbackList callbacks_;
   std::unique_ptr<StepRunner> runner_;
-  std::int64_t step_changes_ = 0;  // of options that only their owners know
+  std::int64_t step_changes_ = 0;  // of options known only to their owners
   LearnerState state_;
   // State of the running call.
   ScopeStack scopes_;

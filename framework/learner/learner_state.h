@@ -56,7 +56,7 @@ struct LearnerState {
   std::optional<MetricPasses> train_metrics;  ///< of the training pass, if they are measured
   std::vector<GroupHypers> fit_hypers;        ///< at the start of the fit, before any schedule
   NextFit next;
-  /// Names in the ParamStore, of callbacks that are there for one fit.
+  /// Names in the ParamStore, of callbacks added for one fit.
   std::vector<std::string> fit_states;
   std::optional<DType> autocast;
   ForwardMode training_mode = ForwardMode::train;

@@ -18,9 +18,9 @@ class Learner;
 /// Outcome of a training batch. Until its update is made, a later value replaces an earlier one in
 /// this order: deferred, skipped, cancelled.
 ///
-/// The device looks for gradients that are not finite and leaves out the update, without asking the
-/// host: `PassResults::skipped_steps` and `StepControl::skipped` count these, and
-/// `Learner::step_applied` asks.
+/// The device checks for gradients that are not finite and skips the update, without the host:
+/// `PassResults::skipped_steps` and `StepControl::skipped` count these, and `Learner::step_applied`
+/// reads the result.
 enum class Outcome : std::uint8_t {
   pending,    ///< not decided yet
   stepped,    ///< the update was made, unless a gradient was not finite: see below
@@ -38,7 +38,7 @@ struct BatchRun : Batch {
   Tensor seed;  ///< gradient of the loss for the backward pass: one device element; undefined is 1
   Outcome outcome = Outcome::pending;
   const Callback* seed_set_by = nullptr;  ///< the first to set the seed
-  const Callback* unscaled_by = nullptr;  ///< who took the seed out of the gradients again
+  const Callback* unscaled_by = nullptr;  ///< callback that unscaled the gradients
 };
 
 /// The scopes that are open, outermost first, and which of them was cancelled (ADR 0003).

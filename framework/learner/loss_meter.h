@@ -10,8 +10,8 @@ namespace learn {
 class Context;
 struct BatchRun;
 
-/// The mean loss over the samples of a pass, each weighted as the loss weights it, whatever the
-/// batches are. Losses stay on the device until the mean is read, so no batch waits for the host.
+/// The mean loss over the samples of a pass, each weighted as in the loss, independent of the
+/// batches. Losses stay on the device until the mean is read, so no batch waits for the host.
 class LossMeter {
  public:
   /// Forgets everything and makes room for `batches` losses.

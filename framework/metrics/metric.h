@@ -40,7 +40,7 @@ template <class F>
 concept CountsSamples = requires(const F& f, Context& ctx, const Tensor& batch, Tensor& count) {
   { f(ctx, batch, batch, count) } -> std::same_as<void>;
 };
-/// An object that adds up a pass and says the value of all of it.
+/// An object that accumulates a pass and returns its value.
 template <class T>
 concept AddsUpPass = std::copyable<T> && requires(T& pass, Context& ctx, const Tensor& batch) {
   pass.add(ctx, batch, batch);
@@ -53,8 +53,8 @@ concept ContinuesPass = requires(T& pass, Context& ctx, std::int64_t most, State
   pass.visit_state(ctx, most, visitor);
 };
 
-/// A number that validation measures, and training if asked. `pred` is (N,classes) f32, `target` as
-/// the batch holds it.
+/// A number that validation measures, and training on request. `pred` is (N,classes) f32, `target`
+/// as the batch holds it.
 ///
 /// One that is a mean over samples is a name and a function that returns the sum of a batch;
 /// batches count by their size, so a short last one does not count too much:
@@ -89,7 +89,7 @@ struct Metric {
   std::string name;
   /// Starts a pass.
   std::function<std::unique_ptr<MetricPass>(Context&)> begin;
-  /// It means nothing with fewer classes than this; 0: it does not ask for classes.
+  /// Minimum number of classes; 0: any.
   int least_classes = 0;
   /// Supported targets; empty: any.
   std::optional<TargetKind> targets{};
@@ -152,8 +152,8 @@ inline constexpr int kCalibrationBins = 15;  // Guo et al. 2017
 // waits for the device, where 8 bytes for each output of each sample are kept until the end of the
 // pass. A pass without samples is NaN.
 
-/// Share of right decisions, one for each label of each sample (`LabelReport::accuracy`), where a
-/// label is there if its probability is above `threshold`; of another than 0.5
+/// Share of correct decisions, one for each label of each sample (`LabelReport::accuracy`), where a
+/// label is predicted if its probability is above `threshold`; for a threshold other than 0.5,
 /// "accuracy_multi_0.3". Throw UsageError unless that is in [0, 1).
 [[nodiscard]] Metric accuracy_multi(double threshold = kLabelThreshold);
 /// Means over the labels (`LabelReport::macro`).

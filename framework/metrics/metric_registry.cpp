@@ -26,7 +26,7 @@ void add_of_classes(MetricRegistry& registry,
       [make](const std::optional<int>& of_class) { return make(of_class); });
 }
 
-/// A metric of labels that are there above a probability.
+/// A metric of labels that are predicted above a probability.
 void add_of_labels(MetricRegistry& registry,
                    const char* name,
                    const char* help,

@@ -26,9 +26,9 @@ DryOutput dry_pass(Module& model,
                    const std::optional<DType>& autocast = {});
 
 /// The names of the parameters and buffers that have one row for each output of the model: weight
-/// (outputs,...) and bias (outputs) of its last layer, whatever follows that value by value. Empty
-/// if an operation of `input` to outputs that mixes them comes last, so that no row belongs to one
-/// output alone.
+/// (outputs,...) and bias (outputs) of its last layer, ignoring elementwise operations after it.
+/// Empty if an operation of `input` to outputs that mixes them comes last, so that no row belongs
+/// to one output alone.
 [[nodiscard]] std::set<std::string> output_parameters(Module& model,
                                                       ParamStore& store,
                                                       const Shape& input);

@@ -20,8 +20,8 @@ struct Fan {
 [[nodiscard]] Fan fan_of(const Shape& shape);
 
 /// The gain of an activation, which keeps the variance: 1 for identity, sqrt(2) for relu, sqrt(2 /
-/// (1 + slope^2)) for leaky_relu, and relu's for those of which PyTorch says nothing, as gelu and
-/// silu.
+/// (1 + slope^2)) for leaky_relu, and relu's for those that PyTorch does not define, such as gelu
+/// and silu.
 [[nodiscard]] double gain(const ActivationKind& activation);
 
 [[nodiscard]] Init constant(double value);

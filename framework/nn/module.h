@@ -16,7 +16,7 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// Runs `forward`, in f32 if the module keeps to that (`ParamStore::keep_f32`), and tells the
+  /// Runs `forward`, in f32 if the module stays in it (`ParamStore::keep_f32`), and notifies the
   /// tape's observer.
   Var operator()(const Var& x);
 

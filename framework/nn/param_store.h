@@ -40,7 +40,7 @@ class Module;
 [[nodiscard]] constexpr bool is_weight(ParamRole role) noexcept {
   return role == ParamRole::weight || role == ParamRole::weight_length;
 }
-/// True for what stays f32 whatever the model computes in.
+/// True for parameters that always stay f32.
 [[nodiscard]] constexpr bool is_f32(ParamRole role) noexcept {
   return is_norm(role) || role == ParamRole::weight_length;
 }
@@ -64,8 +64,8 @@ struct ModulePlace {
   std::string path;
   const Module* module = nullptr;  ///< null for one that was only named
   std::int64_t first_param = 0;    ///< parameters declared before it
-  bool declared_f32 = false;       ///< said by `Scope::in_f32`
-  /// It computes in f32 whatever the model computes in, with all that is in it.
+  bool declared_f32 = false;       ///< set by `Scope::in_f32`
+  /// It always computes in f32, with all modules within.
   bool in_f32 = false;
 };
 
@@ -98,8 +98,8 @@ struct Segment {
 /// A handle to a parameter of a store: cheap to copy, valid while the store lives.
 using Param = ParamSlot*;
 
-/// A handle to a buffer: state of the model that is not trained (running statistics). It is f32,
-/// whatever the model computes in, or f64 in an f64 store.
+/// A handle to a buffer: state of the model that is not trained (running statistics). It is always
+/// f32, or f64 in an f64 store.
 struct BufferSlot {
   std::string name;
   Tensor value;

@@ -41,7 +41,7 @@ struct BufferRange {
 struct RangeScan {
   DType half = DType::f16;
   std::vector<ParamRange> params;        ///< all, in the order of the store
-  std::vector<BufferRange> bad_buffers;  ///< those with something to say
+  std::vector<BufferRange> bad_buffers;  ///< those with findings
 
   /// Parameters with values that overflow, the largest value first: as halves these would be
   /// infinite, and so would every output.

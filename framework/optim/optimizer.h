@@ -28,7 +28,7 @@ struct OptimizerOptions {
   /// Decay BatchNorm parameters and biases too (fastai's wd_bn_bias, default off).
   bool decay_bn_bias = false;
   /// One pass over each run of a group's flat buffer (true) or one per parameter (false). The
-  /// results are the same bits; a test holds it so.
+  /// results have the same bits, as a test checks.
   bool flat = true;
 };
 
@@ -49,11 +49,11 @@ class Optimizer {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  /// Enqueues one update: nothing at all is changed if `control.found_inf`, else gradients times
+  /// Enqueues one update: nothing is changed if `control.found_inf`, else gradients times
   /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
   /// rounded copy in the model. Frozen parameters and their state are left alone. Then the step
   /// ends as `kernels::end_step` says: it is counted, the store's running statistics are committed
-  /// or restored, the loss scale moves as `set_loss_scaling` said.
+  /// or restored, and the loss scale is updated as `set_loss_scaling` said.
   void step();
   /// The host's part of a step: sends changed hyper-parameters and notes frozen parameters. `step`
   /// calls it first; a captured step needs it before each replay.

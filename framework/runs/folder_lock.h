@@ -6,7 +6,8 @@
 
 namespace learn {
 
-/// Held as long as a process works in a folder; gone with the process, however that ends.
+/// A lock that is held while a process uses a folder, and released when the process ends, in any
+/// way.
 class FolderLock {
  public:
   /// Throws UsageError if another process of this machine has it. If the file system does not
@@ -24,11 +25,12 @@ class FolderLock {
 enum class Held : std::uint8_t {
   no,
   yes,
-  /// The file system knows no locks, or other machines share it, whose locks are not seen here; or
-  /// the folder cannot be opened.
+  /// The file system does not support locks, or is shared with other machines, whose locks are not
+  /// visible here; or the folder cannot be opened.
   unknown,
 };
-/// Whether a process works in a folder. Who takes the lock at the same moment is not disturbed.
+/// Whether a process uses a folder. Does not disturb a process that takes the lock at the same
+/// time.
 [[nodiscard]] Held is_held(const std::filesystem::path& folder, FileSystem& files = disk());
 
 }  // namespace learn

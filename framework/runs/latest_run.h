@@ -3,9 +3,8 @@
 
 namespace learn {
 
-/// Makes `root/latest` a link to the run, in one step, so that it never vanishes. No run fails for
-/// it: where the file system knows no links, or something else has that name, the log has a
-/// warning.
+/// Makes `root/latest` a link to the run, atomically, so that it never vanishes. A failure only
+/// logs a warning: if the file system does not support links, or if something else has that name.
 void point_latest(const std::filesystem::path& root, const std::filesystem::path& run);
 
 /// The run that `root/latest` is a link to, as written in the link; empty without such a link.

@@ -19,7 +19,7 @@ bool is_same(const fs::path& a, const fs::path& b) {
   return fs::equivalent(a, b, ignored);
 }
 
-/// Whether `file` is there, below `folder`.
+/// Whether `file` exists below `folder`.
 bool lies_in(const fs::path& file, const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored) || !fs::exists(file, ignored)) return false;

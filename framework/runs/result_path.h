@@ -4,10 +4,10 @@
 
 namespace learn {
 
-/// For a command that writes a result to a file of the user's choice. Throws UsageError, before
-/// anything is computed, for a file that must not be replaced: one of `sources`, what the result is
-/// made of, by whatever name or link; a file in a folder of `sources`; and what belongs to a run:
-/// its weights, record, configuration, log and measurements. New files may lie anywhere.
+/// For commands that write a result to a file of the user's choice. Throws UsageError, before
+/// anything is computed, for a file that must not be replaced: one of `sources`, the inputs of the
+/// result, under any name or link; a file in a folder of `sources`; and files of a run: its
+/// weights, record, configuration, log and measurements. New files may be anywhere.
 void check_result_path(const std::filesystem::path& target,
                        const std::vector<std::filesystem::path>& sources = {});
 

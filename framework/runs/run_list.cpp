@@ -40,7 +40,7 @@ std::optional<double> seconds_of(const fs::path& run) {
     }
     return sum;
   } catch (const Error&) {
-    return std::nullopt;  // what a table of another program holds is not known
+    return std::nullopt;  // the content of another program's table is unknown
   }
 }
 
@@ -62,7 +62,7 @@ void read_record(RunEntry& run) {
 RunEntry entry_of(const fs::path& run, FileSystem& files) {
   RunEntry entry{.path = run, .name = folder_name(run)};
   const Held held = is_held(run, files);
-  // After the lock: a run that ends meanwhile is not taken for one that has vanished.
+  // After the lock, so that a run that ends meanwhile is not reported as vanished.
   read_record(entry);
   entry.status = status_now(entry, held);
   entry.seconds = seconds_of(run);
@@ -118,7 +118,7 @@ RunList list_runs(const fs::path& root, FileSystem& files) {
 }
 
 std::uint64_t disk_usage(const fs::path& folder) {
-  constexpr std::uint64_t kBlock = 512;  // of st_blocks, whatever the file system's own
+  constexpr std::uint64_t kBlock = 512;  // of st_blocks, for every file system
   std::uint64_t bytes = 0;
   std::set<std::pair<dev_t, ino_t>> seen;
   const auto add = [&](const fs::path& path) {

@@ -14,9 +14,9 @@ namespace learn {
 struct RunEntry {
   std::filesystem::path path;
   std::string name;  ///< of its folder
-  /// The current status, whatever the record says: running as long as a process has the folder;
-  /// finished, interrupted, crashed, diverged; gone if the record says running and no process is
-  /// there, as after a kill or a loss of power; unknown if it says running and the file system does
+  /// The current status, whatever the record says: running while a process uses the folder;
+  /// finished, interrupted, crashed, diverged; gone if the record says running but no process uses
+  /// it, as after a kill or a loss of power; unknown if it says running and the file system does
   /// not support locks or is shared with other machines; damaged if it is not a record.
   std::string status;
   RunRecord record;

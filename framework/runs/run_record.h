@@ -22,10 +22,10 @@ struct RunRecord {
   std::string model;
   std::int64_t parameters = 0;
   std::string precision;
-  double peak_lr = 0;  ///< the highest learning rate of a step so far; 0: not known
+  double peak_lr = 0;  ///< the highest learning rate of a step so far; 0: unknown
   std::string dataset;
   bool synthetic = false;   ///< made by a program: its accuracy says nothing about real images
-  std::string fingerprint;  ///< tells data sets of one name apart
+  std::string fingerprint;  ///< distinguishes data sets of one name
   std::int64_t train_samples = 0;
   std::int64_t valid_samples = 0;
   std::string started;  ///< UTC, ISO 8601
@@ -33,7 +33,7 @@ struct RunRecord {
   struct Resume {
     std::string at;  ///< UTC, ISO 8601
     std::vector<std::string> argv;
-    std::string precision;  ///< from then on; empty: not known
+    std::string precision;  ///< from then on; empty: unknown
   };
   std::vector<Resume> resumes;
   std::string ended;  ///< empty while it runs

@@ -5,20 +5,19 @@
 
 namespace learn {
 
-/// Returns what a user names as a run: a path that leads to a file or to the folder of a run, or
-/// the name of a run in `out`, or "last", the latest run there. A folder that holds nothing of a
-/// run is passed over, so that a run may have the name of a folder of data. Links are followed
-/// once. Throws CheckpointError that says what may be meant if there is no such run, and UsageError
-/// if there are two.
+/// Returns the run that a user names by a path to a file or to the folder of a run, by the name of
+/// a run in `out`, or by "last", the latest run there. A folder without files of a run is ignored,
+/// so that a run may have the name of a data folder. Links are followed once. Throws
+/// CheckpointError with a suggestion if the run does not exist, and UsageError if there are two.
 [[nodiscard]] std::filesystem::path run_folder(const std::string& name, const std::string& out);
 
-/// Returns the same of anything that is there, such as a damaged run or what is left of one.
+/// Returns it for any existing folder, such as a damaged run or the rest of one.
 [[nodiscard]] std::filesystem::path anything_named(const std::string& name, const std::string& out);
 
-/// The checkpoint that a user names: a file, or the folder of a run, of which `which` is taken:
-/// "best", "last", "epoch-0004". If nothing is said that is the best, or the last where no epoch
-/// has ended yet, with a note in the log. Throws CheckpointError, which lists what a run has, and
-/// UsageError if something is chosen of a file.
+/// Returns the checkpoint that a user names: a file, or, for the folder of a run, `which` of it:
+/// "best", "last", "epoch-0004". By default it is the best, or, with a message in the log, the last
+/// if no epoch has ended yet. Throws CheckpointError, which lists what a run has, and UsageError
+/// for a choice with a file.
 [[nodiscard]] std::filesystem::path saved_weights(const std::filesystem::path& path,
                                                   const std::optional<std::string>& which = {});
 

@@ -30,8 +30,8 @@ struct ContextOptions {
   /// on the CPU their transformed forms are kept, which takes up to five times its memory. Such a
   /// context cannot train.
   bool constant_weights = false;
-  /// Bytes that the tensors of the context may take on its device; 0: as many as there are. None:
-  /// what LEARN_MEM_LIMIT in the environment says, "200M".
+  /// Limit in bytes for the context's tensors on its device; 0: unlimited. Empty: the value of
+  /// LEARN_MEM_LIMIT in the environment, such as "200M".
   std::optional<std::size_t> memory_limit;
   ArenaOptions arena;
   CudaOptions cuda = {};

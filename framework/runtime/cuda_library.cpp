@@ -28,8 +28,8 @@ fs::path own_folder() {
   return fs::canonical(info.dli_fname, error).parent_path();
 }
 
-/// The first place that has it decides: one that is there but cannot be loaded is not passed over
-/// for another build's.
+/// Uses the first existing file: one that cannot be loaded is not skipped for that of another
+/// build.
 std::string chosen_file() {
   const fs::path folder = own_folder();
   const std::array<fs::path, 3> places{

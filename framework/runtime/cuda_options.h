@@ -10,8 +10,8 @@ struct CudaOptions {
   bool deterministic = true;
   /// Let the factors of f32 products be rounded to TF32's 10 bits, which tensor cores multiply.
   bool tf32 = false;
-  /// Most scratch memory, in bytes, that one operation may ask for. Where no algorithm does with
-  /// so little, the most modest one is taken, with a warning.
+  /// Limit of scratch memory, in bytes, for one operation. If all algorithms need more, the
+  /// smallest one is used, with a warning.
   std::size_t workspace_limit = std::size_t{512} << 20U;
   /// Time the best candidates of each convolution when it first runs, instead of trusting the
   /// library's guess. Not inside a captured graph.

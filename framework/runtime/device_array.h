@@ -12,8 +12,8 @@
 
 namespace learn {
 
-/// Values of a plain type in device memory, which kernels and the host know by the same struct:
-/// what steers a step. A view, like a Tensor: copies and elements share the memory.
+/// Values of a plain type in device memory, defined by the same struct for kernels and host: the
+/// control values of a step. A view, like a Tensor: copies and elements share the memory.
 template <class T>
 class DeviceArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T>);

@@ -14,8 +14,8 @@ struct CudaStatus {
   std::string reason;  ///< why no device is available; empty otherwise
 };
 
-/// Loads the CUDA backend at the first call and asks the driver at each. Never throws: no library,
-/// no driver and no device are answers, not errors.
+/// Loads the CUDA backend at the first call and queries the driver at each. Does not throw: a
+/// missing library, driver or device is a result, not an error.
 [[nodiscard]] CudaStatus cuda_status();
 
 /// Why a GPU cannot be used: its compute capability is below 8.0, for which the kernels are

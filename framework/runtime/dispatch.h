@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-/// The one place where an implementation is chosen. An operation checks its operands and says
+/// Selects the implementation. An operation checks its operands and calls
 ///
 ///     dispatch(ctx, "add", a.dtype(), [&]<class T>(const auto& exec) {
 ///       add(exec, a.data<T>(), b.data<T>(), y.data<T>(), n);

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-/// Who runs a kernel, and with what. An operation has one function per implementation, all of one
-/// name, which take its executor first; that argument alone decides which is called (dispatch.h).
-/// Most need nothing of it but threads or a stream, which it converts to.
+/// Executors, which run a kernel. An operation has one function per implementation, all with the
+/// same name, whose first argument is the executor; only that argument selects the implementation
+/// (dispatch.h). Most need only threads or a stream, to which the executor converts.
 namespace learn {
 
 class Arena;
@@ -16,7 +16,7 @@ class ThreadPool;
 struct CudaOptions;
 
 namespace reference {
-/// Plain loops in double, whatever the storage type: what the others are compared with.
+/// Plain loops in double for every storage type, the reference of the others.
 struct Exec {};
 }  // namespace reference
 

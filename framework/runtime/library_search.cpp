@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Null in a program with more rights than its user, who must not choose its libraries.
+/// Null in a program with more privileges than its user, because the user must not choose its
+/// libraries.
 std::string variable(const char* name) {
   const char* const value = secure_getenv(name);
   return value != nullptr ? value : "";

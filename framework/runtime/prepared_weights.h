@@ -9,8 +9,8 @@
 
 namespace learn {
 
-/// Weights that do not change, in the forms that operations multiply them in: made at the first
-/// use, kept as long as this object lives. They are known by their address.
+/// Constant weights in the forms that operations use: created at the first use, kept during the
+/// lifetime of this object, and identified by address.
 class PreparedWeights {
  public:
   explicit PreparedWeights(Arena& arena) : arena_(arena) {}

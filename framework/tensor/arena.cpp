@@ -150,7 +150,7 @@ struct Arena::Impl {
       return std::all_of(from, to, [](std::byte b) { return b == std::byte{kGuardByte}; });
     };
     if (clean(at, at + kGuardBytes) && clean(at + kGuardBytes + asked, at + bytes)) return;
-    // Thrown from a deleter this would end the program anyway; say why first.
+    // An exception from a deleter would end the program anyway, so the reason is printed first.
     log::error("[arena] {}: bytes outside a block of {} bytes were overwritten", name, asked);
     log::flush();
     std::abort();

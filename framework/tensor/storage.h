@@ -12,9 +12,8 @@ class PageSource;
 /// Copies share the block; a default-made Storage is empty.
 class Storage {
  public:
-  /// Takes over `data`; `release` is called once, with no argument, when the last copy goes.
-  /// `pages`: where it comes from, if the host cannot read it by itself; as long as the block
-  /// lives.
+  /// Takes over `data`; `release` is called once, without arguments, when the last copy is
+  /// destroyed. `pages`: its source, if the host cannot read it directly; must outlive the block.
   template <class Release>
   Storage(void* data,
           std::size_t bytes,

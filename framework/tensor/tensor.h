@@ -16,7 +16,7 @@ namespace learn {
 [[nodiscard]] std::size_t bytes_of(const Shape& shape, DType dtype);
 
 /// A dense array: shape, dtype, device, storage. Always contiguous, innermost dimension last. It
-/// knows nothing of gradients. Copies are handles to the same memory; `const Tensor&` promises not
+/// does not contain gradients. Copies are handles to the same memory; `const Tensor&` promises not
 /// to write through it.
 class Tensor {
  public:

@@ -14,7 +14,7 @@ struct BarState {
   bool training = true;
   double loss = 0;  ///< smoothed; only while training
   double samples_per_second = 0;
-  double eta_seconds = -1;  ///< of the whole training; negative: not known yet
+  double eta_seconds = -1;  ///< of the whole training; negative: unknown
 };
 
 /// Returns one line of at most `width` columns: "epoch 3/10 61% ━━━━━━──── 60/98 loss 0.5921 41 902

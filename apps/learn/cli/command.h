@@ -42,8 +42,8 @@ struct Command {
   std::vector<Argument> arguments{};
   std::vector<Example> examples{};
   OptionTable options{};
-  /// Options that a copied line of `learn train` may have: they are accepted, and the log says that
-  /// they have no effect.
+  /// Options that a copied line of `learn train` may have: they are accepted, with a message in the
+  /// log that they have no effect.
   OptionTable without_effect{};
   std::function<int(const Parsed&)> run{};  ///< returns the exit code
 };

@@ -27,8 +27,8 @@ namespace learn::cli {
 /// Its description, with its choices unless the names show them, and its default.
 [[nodiscard]] std::string option_meaning(const Option& option);
 
-/// Help of a command: how it is called, arguments, options by group, examples. Without `all` the
-/// rare options are left out, and the last line says how many they are.
+/// Help of a command: usage, arguments, options by group, examples. Without `all` the rare options
+/// are left out, and the last line states their number.
 [[nodiscard]] std::string command_help(const Command& command,
                                        const std::string& program,
                                        std::size_t width,

@@ -11,7 +11,7 @@ namespace learn::cli {
 [[nodiscard]] std::vector<std::string> shells();
 // Both throw UsageError for another shell.
 
-/// The script that makes one of these ask the program for its completions.
+/// Returns the script by which one of these shells gets completions from the program.
 [[nodiscard]] std::string completion_script(const std::string& shell);
 /// Where that shell looks for it, under a folder like /usr/share.
 [[nodiscard]] std::filesystem::path completion_place(const std::string& shell);

@@ -1,5 +1,4 @@
-// The shells know nothing of the options: they ask the program, and so a script never is older than
-// it.
+// The scripts do not contain the options. They call the program, so they never become outdated.
 #include "apps/learn/cli/completion.h"
 #include "framework/core/options/suggest.h"
 

@@ -10,7 +10,7 @@ namespace learn::cli {
 /// The value of "key : value" in one of Linux's /proc tables; empty if the key is missing.
 [[nodiscard]] std::string proc_value(const char* file, const std::string& key);
 
-/// Memory of this machine in bytes; 0 where /proc/meminfo does not say it.
+/// Memory of this machine in bytes; 0 if /proc/meminfo does not list it.
 struct HostMemory {
   std::size_t available = 0;  ///< without swapping
   std::size_t total = 0;

@@ -3,8 +3,8 @@
 
 namespace learn::cli {
 
-/// A probability or a loss with the digits that are known. JSON has no NaN: what is not finite is
-/// null.
+/// A probability or a loss with its significant digits; null if it is not finite, because JSON has
+/// no NaN.
 [[nodiscard]] nlohmann::ordered_json rounded(double value);
 /// A number with all its digits; null if it is not finite.
 [[nodiscard]] nlohmann::ordered_json finite_or_null(double value);

@@ -5,7 +5,7 @@
 
 namespace learn::cli {
 
-/// The options of `learn data`: those of a training that say what its data are, and its own.
+/// The options of `learn data`: those of a training that describe its data, and its own.
 struct DataCommandOptions {
   DataCommandOptions() { show.out = "data.png"; }
 

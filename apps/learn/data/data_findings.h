@@ -20,7 +20,7 @@ struct DataFindings {
   std::vector<Finding> damaged;
   std::vector<Finding> in_both;      ///< validation images that are training images, too
   std::vector<Finding> disagreeing;  ///< images of equal pixels and different targets
-  std::vector<Finding> lost;         ///< files that may be images and are passed over
+  std::vector<Finding> lost;         ///< skipped files that may be images
   // Findings that are not faults in themselves.
   std::vector<Finding> passed_over;  ///< other files
   std::vector<Finding> repeated;     ///< images that are in their part before

@@ -21,8 +21,8 @@ struct ShowBatchOptions : TrialOptions {
 /// Declares those of them that are not of a training.
 void declare_show_batch(OptionTable& table, ShowBatchOptions& options);
 
-/// Draws the first images of a training's batches, as they are and augmented, or of its validation,
-/// and says where. Returns the exit code. Throws Error.
+/// Draws the first images of a training's batches, original and augmented, or of its validation,
+/// and prints the path. Returns the exit code. Throws Error.
 int show_batch(const ShowBatchOptions& options);
 
 }  // namespace learn::cli

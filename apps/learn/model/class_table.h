@@ -12,7 +12,7 @@ namespace learn::cli {
 [[nodiscard]] ScoreTable class_scores(const ConfusionMatrix& confusion,
                                       const std::vector<std::string>& names);
 
-/// A row per class: images, precision, recall, F1, the class that it is most often taken for; then
+/// A row per class: images, precision, recall, F1, the class it is most often confused with; then
 /// the two means of the report. The matrix has samples of these classes.
 [[nodiscard]] std::string class_table(const ConfusionMatrix& confusion,
                                       const std::vector<std::string>& names);
@@ -23,7 +23,7 @@ namespace learn::cli {
                                          std::size_t count);
 
 /// The counts, a row per true class and a column per predicted one, which has the number of its
-/// class as title; zeros are dots. A last column "NaN" where some were taken for none.
+/// class as title; zeros are dots. A last column "NaN" if some samples have no predicted class.
 [[nodiscard]] std::string matrix_table(const ConfusionMatrix& confusion,
                                        const std::vector<std::string>& names);
 

@@ -38,7 +38,7 @@ namespace {
 
 struct EvalOptions {
   std::string path;                    ///< a run's folder, a checkpoint or "last"
-  std::optional<std::string> out;      ///< where "last" looks; else "runs"
+  std::optional<std::string> out;      ///< folder for "last"; default "runs"
   std::optional<std::string> weights;  ///< of a run; else "best"
   std::string data;                    ///< empty: what it was trained on
   std::string data_dir;
@@ -51,7 +51,7 @@ struct EvalOptions {
   bool confusion = false;           ///< print the matrix
   bool mirrored = false;            ///< mean of each image and its mirror image
   bool json = false;                ///< print an object instead of text
-  std::optional<double> threshold;  ///< above which a label is there; else 0.5
+  std::optional<double> threshold;  ///< above which a label is predicted; default 0.5
   std::int64_t top_losses = 0;      ///< images of the largest loss to print, and to draw
   std::string predictions;          ///< a .csv or .json file to write
   std::string save;                 ///< a folder for tables and drawings
@@ -203,7 +203,7 @@ std::string top_losses_table(const Evaluation& evaluation, std::int64_t count) {
   return "\n" + table.to_string();
 }
 
-/// "loss 0.123456  accuracy ..."; of others than classes it says which loss that is.
+/// "loss 0.123456 accuracy ..."; for targets other than classes, with the name of the loss.
 std::string loss_line(const Evaluation& evaluation) {
   const TargetKind kind = evaluation.data().target_kind;
   return fmt::format("loss {:.6f}{}  {}\n",
@@ -212,7 +212,7 @@ std::string loss_line(const Evaluation& evaluation) {
                      evaluation.summary());
 }
 
-/// All that the text says, for programs.
+/// The same results as in the text, for programs.
 std::string to_json(const EvalOptions& options,
                     const fs::path& weights,
                     const SavedModel& saved,

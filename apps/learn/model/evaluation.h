@@ -65,8 +65,8 @@ class Evaluation {
   [[nodiscard]] virtual std::vector<Cell> prediction_cells(std::size_t i) const = 0;
   [[nodiscard]] virtual nlohmann::ordered_json prediction_json(std::size_t i) const = 0;
 
-  /// Writes tables and drawings, all but the largest losses, into a folder. `model` and `title` say
-  /// what was measured. Throws IoError.
+  /// Writes tables and drawings, all but the largest losses, into a folder. `model` and `title`
+  /// describe what was measured. Throws IoError.
   virtual void save(const std::string& model,
                     const std::string& title,
                     const std::filesystem::path& folder) const = 0;
@@ -91,7 +91,7 @@ class Evaluation {
 struct Measuring {
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;            ///< threads that prepare batches
-  double threshold = kLabelThreshold;  ///< above which a label is there
+  double threshold = kLabelThreshold;  ///< above which a label is predicted
   bool mirrored = false;               ///< the mean of each image and of its mirror image
 };
 struct Evaluations {

@@ -26,7 +26,7 @@ namespace {
 
 struct ImportOptions {
   std::string file;                  ///< .safetensors, of PyTorch
-  std::string model;                 ///< a spec; empty: what the file says of itself
+  std::string model;                 ///< a spec; empty: from the file
   std::vector<std::string> classes;  ///< names, or one file of them by line
   std::int64_t image_size = 0;
   std::string normalize;
@@ -105,9 +105,9 @@ OptionTable ImportOptions::table() {
   return t;
 }
 
-/// `learn import FILE.safetensors --model NAME --out FILE`: weights of PyTorch as a file of weights
-/// that says what it is of, for `learn eval`, `predict`, `export` and `train --pretrained`. Throws
-/// UsageError, CheckpointError, IoError.
+/// `learn import FILE.safetensors --model NAME --out FILE`: converts PyTorch weights to a file of
+/// weights with a description, for `learn eval`, `predict`, `export` and `train --pretrained`.
+/// Throws UsageError, CheckpointError, IoError.
 int import_weights(const ImportOptions& o) {
   if (!o.out.ends_with(".safetensors"))
     fail<UsageError>("--out '{}': name the weights to write, FILE.safetensors", o.out);

@@ -29,7 +29,7 @@ struct PredictOptions {
   std::optional<std::string> out;      ///< where "last" looks; else "runs"
   std::optional<std::string> weights;  ///< of a run; else "best"
   std::optional<std::int64_t> top;     ///< classes to show, else 3; 0: all
-  std::optional<double> threshold;     ///< above which a label is there; else 0.5
+  std::optional<double> threshold;     ///< above which a label is predicted; default 0.5
   bool csv = false;
   bool json = false;
   bool mirrored = false;
@@ -245,10 +245,10 @@ OptionTable PredictOptions::table() {
   return t;
 }
 
-/// `learn predict RUN|FILE IMAGE...`: what a trained model says of each image, in the order of
-/// the arguments. One that cannot be read gets a warning, and the others are predicted; then a
-/// DataError says how many they were. Throws CheckpointError, DeviceError, IoError, UsageError,
-/// also for what the model's targets do not have.
+/// `learn predict RUN|FILE IMAGE...`: predictions of a trained model for each image, in the order
+/// of the arguments. An unreadable image gets a warning, and the others are predicted; then throws
+/// a DataError with their number. Throws CheckpointError, DeviceError, IoError, UsageError, also
+/// for options that the model's targets do not have.
 int predict(const PredictOptions& o) {
   const PredictionFormat format = format_of(o);
   Predictor predictor = load_run(run_argument(o.path, o.out),

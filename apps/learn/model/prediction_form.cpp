@@ -82,7 +82,7 @@ class TopClasses final : public PredictionForm {
   int top_ = 0;
 };
 
-/// The labels that are there; in files the probabilities of all, too.
+/// The predicted labels; in files also the probabilities of all.
 class Labels final : public PredictionForm {
  public:
   Labels(Names names, double threshold) : names_(std::move(names)), threshold_(threshold) {}

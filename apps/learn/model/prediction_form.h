@@ -33,10 +33,10 @@ class PredictionForm {
 /// Parts of a prediction to show.
 struct Shown {
   std::int64_t top = 3;                ///< most probable classes; 0: all
-  double threshold = kLabelThreshold;  ///< above which a label is there
+  double threshold = kLabelThreshold;  ///< above which a label is predicted
 };
-/// For the predictions of such a model: the most probable classes; the labels that are there, and
-/// in files the probabilities of all; or the values by name.
+/// For the predictions of such a model: the most probable classes; the predicted labels, and in
+/// files the probabilities of all; or the values by name.
 [[nodiscard]] std::unique_ptr<PredictionForm> make_prediction_form(const SavedModel& model,
                                                                    const Shown& shown);
 

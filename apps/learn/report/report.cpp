@@ -28,7 +28,7 @@ struct ReportOptions {
 
 namespace fs = std::filesystem;
 
-/// Throws UsageError for an option that changes only what is not asked for.
+/// Throws UsageError for an option that affects only parts that are not requested.
 void check_without_evaluation(ReportOptions options) {
   std::vector<std::string_view> used{"out", "evaluate", "images", "threads"};
   if (options.run.images > 0) used.emplace_back("data-dir");
@@ -71,8 +71,8 @@ OptionTable ReportOptions::table() {
   return t;
 }
 
-/// `learn report RUN...`: writes the page of one run, or of several side by side, and says where.
-/// Returns the exit code. Throws Error.
+/// `learn report RUN...`: writes the page of one run, or of several next to each other, and prints
+/// its path. Returns the exit code. Throws Error.
 int report(const ReportOptions& options) {
   if (!options.run.evaluate) check_without_evaluation(options);
   std::vector<fs::path> folders;

@@ -33,7 +33,7 @@ struct RunReport {
   callbacks::RunHistory history;
   struct Setting {
     std::string name;
-    std::string value;  ///< as the command line would give it; empty: not set, or not known
+    std::string value;  ///< as on the command line; empty: not set, or unknown
     std::string usual;  ///< the default
     bool by_default = false;
   };

@@ -25,8 +25,8 @@ struct PlotOptions {
   [[nodiscard]] OptionTable table();
 };
 
-/// Draws what the last states of runs recorded, in one figure, and says where. Returns the exit
-/// code. Throws Error.
+/// Draws the records in the last states of runs in one figure, and prints its path. Returns the
+/// exit code. Throws Error.
 int plot(const PlotOptions& o) {
   namespace cb = callbacks;
   plot::check_drawing_path(o.out);

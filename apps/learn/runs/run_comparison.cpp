@@ -219,7 +219,7 @@ class Comparison {
   const std::vector<RunEntry>& runs_;
   std::vector<RunTable> tables_;
   std::string notes_;
-  bool comparable_ = true;  ///< all were validated on the same images, as far as that is known
+  bool comparable_ = true;  ///< all were validated on the same images, as far as known
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace learn::cli {
 
-/// All that is known about one run, its settings included.
+/// All information about one run, including its settings.
 [[nodiscard]] std::string show_run(const RunEntry& run);
 
 /// Compares runs, with a column for each: how they ended, the settings that differ, their results

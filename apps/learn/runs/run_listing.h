@@ -12,9 +12,9 @@ namespace learn::cli {
 /// Runs without such a value come last either way. Throws UsageError if no run has it.
 void sort_runs(std::vector<RunEntry>& runs, const std::string& key, bool reverse);
 
-/// A table of runs in at most `width` columns, as far as that can be done: the least important
-/// columns are shortened or left out, and what is left out is said below; with what is wrong with
-/// damaged runs. A width of 0 leaves out nothing.
+/// Returns a table of runs in at most `width` columns, if possible: the least important columns are
+/// shortened or omitted, and omitted ones are listed below, as are the faults of damaged runs. A
+/// width of 0 omits nothing.
 [[nodiscard]] std::string runs_table(const std::vector<RunEntry>& runs, std::size_t width);
 
 /// Output for programs, with all columns: comma-separated values with a header.

@@ -13,7 +13,7 @@ namespace learn::cli {
 
 /// Several runs side by side: named rows with a cell for each run.
 struct RunTable {
-  /// Nothing where it is not known of a run.
+  /// Empty if unknown for a run.
   using Cell = std::optional<std::string>;
   struct Row {
     std::string name;
@@ -33,7 +33,7 @@ struct RunTable {
     for (const auto& run : runs) row.cells.emplace_back(cell_of(run));
     return row;
   }
-  /// Adds a row for each key that a run has in its map of texts, which is null if it is not known.
+  /// Adds a row for each key that a run has in its map of texts, which is null if unknown.
   template <class Runs, class MapOf>
   void add_keys(const Runs& runs, MapOf map_of) {
     std::set<std::string> keys;

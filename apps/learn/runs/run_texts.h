@@ -13,11 +13,11 @@ namespace learn::cli {
 
 /// In one line, nothing in it steers a terminal, and of no more than `width` columns.
 [[nodiscard]] std::string cell_text(std::string_view text, std::size_t width = 60);
-/// Four digits of a fraction, fewer of what is large; "-" if it is not known.
+/// Four digits of a fraction, fewer for large values; "-" if unknown.
 [[nodiscard]] std::string number_text(std::optional<double> value);
-/// "0.01", three digits; empty if it is not known.
+/// "0.01", three digits; empty if unknown.
 [[nodiscard]] std::string peak_lr_text(const RunRecord& record);
-/// "4.2 s" below a minute, then "1:02"; "-" if it is not known.
+/// "4.2 s" below a minute, then "1:02"; "-" if unknown.
 [[nodiscard]] std::string duration_text(std::optional<double> seconds);
 /// Converts a time in UTC, as in records, to local time: "2026-11-20 12:05"; without the current
 /// year, if `brief`. Other texts are unchanged.
@@ -36,7 +36,7 @@ namespace learn::cli {
 /// Whether a result of this name gets better as it gets smaller.
 [[nodiscard]] bool lower_is_better(const std::string& name);
 
-/// Throws UsageError for a run that is named twice, by whatever names.
+/// Throws UsageError for a run that is named twice, even by different names.
 void check_named_once(const std::vector<std::filesystem::path>& runs);
 
 }  // namespace learn::cli

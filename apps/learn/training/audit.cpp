@@ -72,7 +72,7 @@ void AuditOptions::resolve(const OptionTable& table, const OptionValues& command
     else
       of_training.push_back(value);
     precision_given = precision_given || value.first == "precision" || value.first == "opt-level";
-    if (value.first == "config") precision.precision = "fp32";  // which may say another
+    if (value.first == "config") precision.precision = "fp32";  // which may have another
   }
   train.resolve(all, of_training);
   if (precision.half()) return;

@@ -32,7 +32,7 @@ std::optional<std::int64_t> number_in(const char* variable) {
       variable);
 }
 
-/// Whether the variable says that there is one process.
+/// Whether the variable's value is one process.
 bool is_alone(const char* size) {
   const std::optional<std::int64_t> processes = number_in(size);
   if (processes.value_or(1) > 1) refuse(size, *processes);

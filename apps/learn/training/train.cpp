@@ -66,7 +66,7 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
   return record;
 }
 
-/// Takes over what is known now from the callbacks.
+/// Copies the current results of the callbacks.
 void update(RunRecord& record, Learner& learn) {
   auto* const recorder = learn.find<Recorder>();
   const auto* checkpointer = learn.find<callbacks::Checkpointer>();
@@ -387,9 +387,9 @@ int say_finished(const std::string& run) {
 }
 
 /// `learn train`, options resolved; `argv` goes into the record. Returns the exit code: 0, 7 if the
-/// loss became infinite or NaN, 128 + n if signal n ended it. Where memory runs out in the first
-/// epoch, the batch size that is recorded may be a smaller one: `options` say so then. `table` is
-/// that of `options`. Throws Error.
+/// loss became infinite or NaN, 128 + n if signal n ended it. If memory runs out in the first
+/// epoch, the recorded batch size may be a smaller one: `options` say so then. `table` is that of
+/// `options`. Throws Error.
 int train(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv) {
   if (options.print_config) {
     console::print(write_config(table, "train"));

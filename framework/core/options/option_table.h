@@ -44,15 +44,15 @@ struct Option {
   std::function<void(const std::string&)> set;
   /// The stored value as TOML; empty if nothing is set.
   std::function<std::string()> toml;
-  /// Possible defaults, as TOML, of an option whose default depends on others: one if it is known,
-  /// several if it depends on data that are not loaded yet, none if there is no default. Empty for
-  /// an option with a fixed default, or without one.
+  /// Possible defaults, as TOML, of an option whose default depends on others: one if known,
+  /// several if it depends on data that are not loaded yet, empty without a default. Empty for an
+  /// option with a fixed default, or without one.
   std::function<std::vector<std::string>()> by_default;
   /// Makes such an option unset again.
   std::function<void()> clear;
 
-  /// The value that holds, as TOML: the stored one, or the default where it is known. Empty if
-  /// there is neither.
+  /// The effective value, as TOML: the stored one, or the default if known. Empty if there is
+  /// neither.
   [[nodiscard]] std::string resolved() const;
   /// Whether the value that holds is the default.
   [[nodiscard]] bool is_default() const;

@@ -28,7 +28,7 @@ class Registry<Product(Args...)> {
   /// One of the things, to be set and made.
   struct Configured {
     OptionTable options;  ///< not to be used longer than `make`
-    Make make;            ///< makes it with what the options say then
+    Make make;            ///< creates it with the current values of the options
   };
 
   /// `kind` names what is registered, for error texts: "model".
@@ -55,7 +55,8 @@ class Registry<Product(Args...)> {
       return out;
     });
   }
-  /// A name that users will try and that text cannot make: `reason` says why, and what to do.
+  /// A name that users may try but that cannot be created from text: `reason` gives the reason and
+  /// advice.
   void refuse(std::string name, std::string reason) {
     refused_.emplace(std::move(name), std::move(reason));
   }

@@ -12,7 +12,7 @@
 namespace learn {
 namespace {
 
-/// The numbers of the processors this process may use; empty if the system does not say.
+/// The numbers of the processors this process may use; empty if the system does not report them.
 std::vector<int> allowed_processors() {
   std::vector<int> processors;
   cpu_set_t allowed;

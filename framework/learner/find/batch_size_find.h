@@ -18,9 +18,9 @@ struct BatchSizeFindOptions {
   std::int64_t smallest = 8;    ///< the first; each size after it is twice the one before
   std::int64_t largest = 4096;  ///< none above it
   std::int64_t steps = 5;       ///< that are timed at each size, after two that are not
-  /// Bytes that the steps may take. A size that would need more, judged by the one before, is not
-  /// tried: a host that runs out of memory kills the process instead of saying so. 0: until the
-  /// device refuses.
+  /// Bytes that the steps may take. A size that would need more, estimated from the previous one,
+  /// is not tried, because a host that runs out of memory kills the process instead of reporting
+  /// it. 0: until the device refuses.
   std::size_t memory = 0;
 };
 

@@ -121,7 +121,7 @@ LrFindResult Learner::lr_find(const LrFindOptions& options) {
   optimizer_->set_lr_factor(1);
   const auto sweep =
       std::make_shared<Sweep>(options, ratios_of(options_.lr, params().layer_groups()));
-  // Ends by itself: each epoch makes at least one update, or nothing can be learned.
+  // Terminates, because each epoch makes at least one update, or training is impossible.
   fit(options.iterations, options_.lr, {sweep});
   sandbox.restore();
   return sweep->take();

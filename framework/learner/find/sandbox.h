@@ -35,9 +35,9 @@ class Sandbox {
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
-  /// Puts everything back, and lets all callbacks take part again. The second call does nothing.
-  /// Throws std::logic_error from a handler, CheckpointError if the learner was changed so that its
-  /// state does not fit it any more.
+  /// Restores everything, and enables all callbacks again. The second call does nothing. Throws
+  /// std::logic_error from a handler, CheckpointError if the learner was changed so that its state
+  /// no longer matches.
   void restore();
 
  private:

@@ -37,7 +37,7 @@ BatchRecord merged(const BatchRecord& a, const BatchRecord& b) {
 constexpr std::size_t kColumns = 13;
 constexpr RealLimits kCount{.low = 1, .high = static_cast<double>(IntegerLimits::kMax)};
 
-/// In a checkpoint, whose numbers are compared, a norm that is not known is a number, too.
+/// In a checkpoint, whose numbers are compared, an unknown norm is a number, too.
 constexpr double kUnknown = -1;
 constexpr RealLimits kNorm{.low = kUnknown};
 double number_of(double norm) { return std::isfinite(norm) ? norm : kUnknown; }

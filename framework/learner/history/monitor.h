@@ -17,16 +17,16 @@ enum class Better : std::uint8_t { automatic, lower, higher };
 /// "auto", "min" and "max", as options name them.
 [[nodiscard]] std::vector<std::pair<std::string, Better>> better_by_name();
 
-/// A value that is known at the end of an epoch, and the best it has been.
+/// A value at the end of an epoch, and its best so far.
 class Monitor {
  public:
   /// `name`: "valid_loss", "train_loss", or one of `Learner::metric_names`. Throws UsageError
   /// unless `min_delta` is finite and not negative.
   explicit Monitor(std::string name, Better better = Better::automatic, double min_delta = 0);
 
-  /// Throws UsageError that lists the known names if the learner will not have such a value.
+  /// Throws UsageError with the known names if the learner will not have this value.
   void check_known(const Learner& learn) const;
-  /// NaN if it is not known, because validation was cancelled for instance.
+  /// NaN if unknown, for instance because validation was cancelled.
   [[nodiscard]] double value(const Learner& learn) const;
   /// Takes a value; true if it is better than the best so far by more than `min_delta`. One that is
   /// not finite never is; the first finite one always.

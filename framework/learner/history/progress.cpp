@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 
-/// Four decimals tell epochs apart; what is too small or too large for them has four digits.
+/// Four decimals distinguish epochs; values that are too small or too large for them have four
+/// digits.
 std::string figure(double value) {
   const double size = std::abs(value);
   const bool plain = size == 0 || !(size < 1e-3 || size >= 1e5) || std::isnan(value);
@@ -67,7 +68,7 @@ void Progress::epoch_end(Learner& learn) {
   for (const auto& [metric, value] : epoch->metrics) metrics.push_back(metric);
   const bool others = learn.valid_source() != nullptr && metrics != metrics_;
   if (others) metrics_ = std::move(metrics);
-  // Only now are the metrics known that a handler adds without having named them.
+  // Only now are metrics known that a handler adds without having declared them.
   if (others || titles_.empty()) set_titles();
   std::vector<std::string> cells{
       std::to_string(epoch->epoch), figure(epoch->train_loss), figure(epoch->valid_loss)};

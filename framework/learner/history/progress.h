@@ -79,7 +79,7 @@ class Progress final : public Callback {
     [[nodiscard]] std::optional<double> per_batch() const {
       return batches_ > 0 ? std::optional(seconds_ / batches_) : std::nullopt;
     }
-    /// 0 as long as it cannot be said.
+    /// 0 as long as it is unknown.
     [[nodiscard]] double samples_per_second() const {
       return seconds_ > 0 ? samples_ / seconds_ : 0;
     }

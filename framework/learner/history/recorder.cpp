@@ -118,7 +118,7 @@ double Recorder::Mean::value() const {
   return count > 0 ? sum / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The norms of a batch with an update, as far as they are known.
+/// Norms of a batch with an update, as far as known.
 void Recorder::set_norms(BatchRecord& record,
                          std::span<const float> norms,
                          const std::array<bool, kNorms>& known) {

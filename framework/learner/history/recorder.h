@@ -16,12 +16,12 @@
 
 namespace learn {
 
-/// Keeps what happened, for tables, files and plots; those read it and never measure themselves. An
-/// epoch that was cut short (an interrupt, a NaN) has no record.
+/// Records a training for tables, files and plots, which only read it and do not measure. An
+/// interrupted epoch (by a signal or a NaN) has no record.
 ///
-/// Losses, the control block of each batch and what was measured of its step stay on the device
-/// until someone asks for them, so on a GPU no batch waits for the host. The history is part of a
-/// checkpoint, without what is still on the device; its size has a bound, see BatchHistory,
+/// Losses, the control block of each batch and the measurements of its step stay on the device
+/// until they are read, so on a GPU no batch waits for the host. The history is part of a
+/// checkpoint, without values that are still on the device; its size is bounded, see BatchHistory,
 /// EpochHistory and SkipHistory.
 class Recorder final : public Callback {
  public:
@@ -52,15 +52,15 @@ class Recorder final : public Callback {
   }
   /// Which steps were not made since then, how the loss scale moved, and why. Waits for the device.
   [[nodiscard]] const SkipHistory& steps(Learner& learn);
-  /// From now on each batch is appended to `to`, too, when it is read from the device, for as long
-  /// as someone else holds that. Unlike `batches`, never neighbours as one.
+  /// From now on also appends each batch to `to` when it is read from the device, as long as `to`
+  /// has another owner. Unlike in `batches`, neighbours are never merged.
   void share_batches(const std::shared_ptr<std::vector<BatchRecord>>& to) {
     shared_with_.push_back(to);
   }
-  /// For who measures the step of a batch, at that batch's batch_end, before this callback: norms
-  /// as one f32 element on the device each, read later. `grad`: of all gradients, unscaled, before
-  /// clipping; `update` of the change of the weights, and `weights` of these; what is undefined is
-  /// not known.
+  /// For callbacks that measure the step of a batch. Call it at that batch's batch_end, before this
+  /// callback: norms as one f32 element on the device each, read later. `grad`: of all gradients,
+  /// unscaled, before clipping; `update` of the change of the weights, and `weights` of these;
+  /// undefined tensors are unknown values.
   void note_norms(const Tensor& grad, const Tensor& update = {}, const Tensor& weights = {});
   /// Means over the batches of the running epoch that made an update and had it measured, else NaN.
   /// Wait for the device.
@@ -123,7 +123,7 @@ class Recorder final : public Callback {
   bool finished_ = false;
 };
 
-/// The recorder of a learner. Throws UsageError that says that `user` needs one.
+/// Returns the recorder of a learner. Throws UsageError that `user` needs one.
 [[nodiscard]] Recorder& recorder_of(const Learner& learn, std::string_view user);
 
 }  // namespace learn

@@ -46,7 +46,7 @@ struct StepCounts {
   bool operator==(const StepCounts&) const = default;
 };
 
-/// Whether what happened is what happens in healthy trainings, and the line that says so.
+/// Whether the skips are normal for a healthy training, and the line that reports it.
 struct StepVerdict {
   bool normal = true;
   std::string text;  ///< empty if no step was skipped

@@ -18,7 +18,7 @@ std::string describe_window(std::string_view name, const Pool2dOptions& o) {
   return text + ")";
 }
 
-/// The op's own message cannot say which layer it was.
+/// The operation's message cannot name the layer.
 void check_fits(const std::string& path,
                 std::string_view name,
                 const Pool2dOptions& o,

@@ -14,7 +14,8 @@ namespace learn::nn {
 class Sequential final : public Module {
  public:
   explicit Sequential(const Scope& scope) : Module(scope), scope_(scope) {}
-  /// Filled at once by `fill(*this)`, for members of a model: each must be whole before the next.
+  /// Filled immediately by `fill(*this)`, for members of a model: each must be complete before the
+  /// next.
   Sequential(const Scope& scope, FunctionRef<void(Sequential&)> fill) : Sequential(scope) {
     fill(*this);
   }

@@ -11,8 +11,8 @@ inline constexpr int kFaultKinds = 3;
 
 /// The first fault of one kind. Plain data in device memory.
 struct Fault {
-  /// The lowest place that was bad since the last synchronization, above the bad value, both as 32
-  /// bits: the lowest word wins, whatever the order of threads. All ones: nothing is wrong.
+  /// The lowest faulty index since the last synchronization in the upper half, and its value in the
+  /// lower, 32 bits each: the lowest word wins, in any order of threads. All ones: no fault.
   unsigned long long first;
   /// How many values are allowed, from 0 on.
   long long limit;

@@ -13,7 +13,7 @@ class FaultTable {
   FaultTable& operator=(const FaultTable&) = delete;
 
   [[nodiscard]] Fault* device(FaultKind kind) const noexcept;
-  /// Enqueues the copy to the host that `check` looks at once the stream was waited for.
+  /// Enqueues the copy to the host that `check` reads after waiting for the stream.
   void enqueue_read();
   /// Throws DataError with sample, value and limit if a kernel noted a fault, and forgets it.
   void check();

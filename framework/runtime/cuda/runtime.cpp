@@ -41,7 +41,8 @@ CudaStatus status() {
 
 namespace {
 
-/// Result of a call that frees memory; at the end of the program the driver may be gone already.
+/// Result of a call that frees memory; at the end of the program the driver may be unloaded
+/// already.
 void log_failed(const char* call, cudaError_t code) noexcept {
   if (code != cudaSuccess && code != cudaErrorCudartUnloading)
     log::error("[cuda] {}: {}", call, cudaGetErrorString(code));

@@ -18,7 +18,7 @@ namespace learn::cuda {
 /// Device memory by plain allocations. Throws OutOfMemoryError with the API's text.
 [[nodiscard]] std::unique_ptr<PageSource> cuda_pages(int device);
 
-/// Host memory that the device reads by itself. Throws OutOfMemoryError.
+/// Host memory that the device can read directly. Throws OutOfMemoryError.
 [[nodiscard]] std::unique_ptr<PageSource> pinned_pages(int device);
 
 /// One CUDA device: its compute and copy streams. The default stream is never used.
