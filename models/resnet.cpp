@@ -25,7 +25,7 @@ BatchNormOptions add_then_relu() {
   return {.activation = ActivationKind::relu(), .residual_before_activation = true};
 }
 
-/// The branch around a block: nothing where the shape stays, else a 1x1 convolution.
+/// The branch around a block: nothing if the shape stays, otherwise a 1x1 convolution.
 class Shortcut {
  public:
   Shortcut(const nn::Scope& block, std::int64_t in, std::int64_t out, std::int64_t stride) {

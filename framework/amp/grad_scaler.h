@@ -58,7 +58,7 @@ class GradScaler {
   /// gradient is not finite; drops the gradients. Throws Error without a backward pass, and when it
   /// is called twice, or after `stash`, since the last `update`.
   void step(optim::Optimizer& optimizer);
-  /// The scale backs off if a gradient of this step was not finite, else it grows after
+  /// The scale backs off if a gradient of this step was not finite; otherwise it grows after
   /// `growth_interval` of such updates. With `new_scale` it becomes that. Ends the step for all
   /// optimizers. Throws Error if none was unscaled or stepped since the last one; UsageError for a
   /// scale as the constructor does.

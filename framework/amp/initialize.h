@@ -56,7 +56,7 @@ class Amp {
   [[nodiscard]] Var forward(Tape& tape, const Tensor& x);
   /// The backward pass of the scaled loss; may be called several times before a step.
   void backward(const Var& loss) { loss.tape().backward(scaler_.scale(loss)); }
-  /// Gradients as they are in f32, to be read or clipped before `step`.
+  /// Gradients in f32, which can be read or clipped before `step`.
   void unscale() { scaler_.unscale(optimizer_); }
   /// Updates the weights unless a gradient is not finite; then the scale moves.
   void step();

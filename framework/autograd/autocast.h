@@ -14,7 +14,7 @@ enum class CastClass : std::uint8_t {
   half,    ///< to the half of the region: what matrix units are fast at
   full,    ///< to f32: what loses digits, overflows or sums up
   widest,  ///< to f32 if one of them is f32: inputs must agree
-  given,   ///< left as they are
+  given,   ///< left unchanged
 };
 
 struct CastRule {
@@ -105,7 +105,7 @@ inline constexpr auto kCastRules = [] {
 
 namespace autocast_detail {
 
-/// Casts in place; false if all inputs are right as they are. Undefined ones stay undefined.
+/// Casts in place; false if all inputs already have the right dtype. Undefined ones stay undefined.
 [[nodiscard]] bool cast_inputs(CastClass cast_class, std::span<Var> inputs);
 
 }  // namespace autocast_detail
@@ -131,9 +131,9 @@ template <std::same_as<Var>... Vars>
 /// Does this for any number of inputs; empty if no cast is needed.
 [[nodiscard]] std::vector<Var> autocast(CastClass cast_class, std::span<const Var> inputs);
 
-/// Autocast to f16 or bf16, or none at all, for the operations that are recorded while it lives.
-/// Regions may be nested: the innermost counts. The backward pass of an operation runs in the
-/// dtypes of its forward pass, inside or outside of any region.
+/// Autocast to f16 or bf16, or none at all, for the operations that are recorded during its
+/// lifetime. Regions may be nested: the innermost counts. The backward pass of an operation runs in
+/// the dtypes of its forward pass, inside or outside of any region.
 class AutocastRegion {
  public:
   /// Throws DTypeError for a dtype that is not half.

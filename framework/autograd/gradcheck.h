@@ -50,7 +50,7 @@ struct GradientMismatch {
       false;  ///< accumulated into the gradient, otherwise overwriting it; both are tested
   double analytic = 0;  ///< what backward gives
   double numeric = 0;   ///< what differences of the output give
-  double allowed = 0;   ///< how far apart they may be
+  double allowed = 0;   ///< allowed difference
 };
 
 struct GradientReport {

@@ -54,7 +54,7 @@ namespace learn::ops {
 /// base^exponent.
 [[nodiscard]] Var pow(const Var& base, const Var& exponent);
 [[nodiscard]] Var pow(const Var& base, double exponent);
-/// NaN if one of them is. Where they are equal each gets half of the gradient.
+/// NaN if one of them is. If they are equal, each gets half of the gradient.
 [[nodiscard]] Var minimum(const Var& a, const Var& b);
 [[nodiscard]] Var maximum(const Var& a, const Var& b);
 /// Within [low, high]; the borders pass no gradient on. Throws UsageError if low > high.
@@ -76,8 +76,9 @@ namespace learn::ops {
 using Axes = std::vector<int>;
 
 /// Sum and mean over `axes` of a floating x, of its dtype: summed in f32 and rounded once.
-/// `keepdim` leaves each axis with extent 1, so that the result is broadcast against x; else they
-/// go. All throw UsageError for an axis that is not there or is named twice, or for none.
+/// `keepdim` leaves each axis with extent 1, so that the result is broadcast against x; otherwise
+/// the axes are removed. All throw UsageError for an axis that does not exist or is repeated, or
+/// without axes.
 [[nodiscard]] Var sum(const Var& x, const Axes& axes, bool keepdim = false);
 /// Throws ShapeError over no elements; so do `max` and `min`.
 [[nodiscard]] Var mean(const Var& x, const Axes& axes, bool keepdim = false);

@@ -6,8 +6,8 @@
 
 namespace learn {
 
-/// One parameter as the tape and the modules see it. The ParamStore owns it, keeps its address for
-/// life, and points `value` and `grad` into its flat buffers.
+/// A parameter for the tape and the modules. The ParamStore owns it, never changes its address, and
+/// points `value` and `grad` into its flat buffers.
 struct ParamSlot {
   std::string name;  ///< unique in its store: "layers.3.conv.weight"
   /// The working copy of the model: the master itself, or a read-only half copy of it.

@@ -22,14 +22,14 @@ class Deferred {
 };
 
 /// A value on a tape: a cheap handle, copied freely. The value's memory is held by the handles and
-/// by the recorded operations that take it as an input, and goes back to its arena with the last of
-/// them. A Var dies when its tape is reset or destroyed; using it afterwards throws an Error that
-/// says so.
+/// by the recorded operations that take it as an input, and is returned to its arena with the last
+/// of them. A Var dies when its tape is reset or destroyed; using it afterwards throws an Error
+/// that says so.
 class Var {
  public:
   Var() = default;
-  /// The value. Throws Error for a default-made or dead Var. A temporary Var hands its value out,
-  /// since it may be the last to hold it.
+  /// The value. Throws Error for a default-made or dead Var. A temporary Var moves its value out,
+  /// because it may be the last owner.
   [[nodiscard]] const Tensor& value() const&;
   [[nodiscard]] Tensor value() && { return std::as_const(*this).value(); }
   [[nodiscard]] const Shape& shape() const&;

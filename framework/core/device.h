@@ -3,7 +3,7 @@
 
 namespace learn {
 
-/// Where memory lives and kernels run.
+/// Device of memory and kernels.
 struct Device {
   enum class Kind : std::uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;

@@ -6,7 +6,8 @@
 
 namespace learn {
 
-/// Element types. f64 lives on the CPU only; f16 and bf16 are storage types, arithmetic is f32.
+/// Element types. f64 is supported only on the CPU; f16 and bf16 are storage types, arithmetic is
+/// f32.
 enum class DType : std::uint8_t { f32, f16, bf16, f64, i64, i32, u8 };
 
 /// IEEE 754 binary16 as 16 bits. Conversions are bit-exact, rounding to nearest even, with

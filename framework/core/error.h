@@ -58,7 +58,7 @@ inline constexpr bool kShowsPlace = true;
 template <ExitCode code, class Tag>
 inline constexpr bool kShowsPlace<ErrorOf<code, Tag>> = code == ExitCode::internal;
 
-/// Where an error is raised. `std::source_location` is missing in clang 14's library.
+/// Source position of an error. `std::source_location` is missing in clang 14's library.
 struct SourceLocation {
   const char* file;
   unsigned line;

@@ -24,11 +24,10 @@ struct CodePoint {
 [[nodiscard]] std::string printable(std::string_view text);
 /// Escapes newlines and tabs, too, for a value in a one-line message.
 [[nodiscard]] std::string printable_line(std::string_view text);
-/// The text in UTF-8: bytes that are not become "\xff" and the like, as `printable` shows them, and
-/// the rest stays as it is. For files that must be UTF-8, as JSON is, so that a name in them can be
-/// found again.
+/// Returns the text in UTF-8: invalid bytes become "\xff" etc., as in `printable`, and the rest is
+/// unchanged. For files that must be UTF-8, such as JSON, so that names in them stay distinct.
 [[nodiscard]] std::string utf8_text(std::string_view text);
-/// Returns whether `utf8_text` would leave the text as it is.
+/// Returns whether `utf8_text` would leave the text unchanged.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 }  // namespace learn

@@ -31,7 +31,7 @@ struct Box {
   [[nodiscard]] Point center() const noexcept { return {left + width / 2, top + height / 2}; }
 };
 
-/// Where a text lies relative to the point it is placed at.
+/// Position of a text relative to its anchor point.
 enum class Align : std::uint8_t { left, center, right };
 enum class Anchor : std::uint8_t { top, middle, bottom };
 
@@ -41,7 +41,7 @@ struct TextStyle {
   Color color = kInk;
   Align align = Align::left;
   Anchor anchor = Anchor::top;
-  double width = 0;         ///< wider text is wrapped, and cut in the last line; 0: no limit
+  double width = 0;         ///< wider text is wrapped, and truncated in the last line; 0: unlimited
   int lines = 1;            ///< maximum number of lines, if there is a width
   bool cut_middle = false;  ///< text that is too long loses its middle instead of its end
   bool upward = false;      ///< rotated by 90 degrees: it reads from bottom to top

@@ -17,8 +17,8 @@ struct ClassScores {
 /// with zero_division=0: a ratio of nothing to nothing is 0.
 struct ClassReport {
   std::vector<ClassScores> classes;
-  ClassScores macro;     ///< over the classes that were seen or predicted, each weighing the same
-  ClassScores weighted;  ///< over all samples: each class weighs as many as it has
+  ClassScores macro;     ///< over the classes that occur or are predicted, with equal weights
+  ClassScores weighted;  ///< over all samples: each class is weighted by its number of samples
 };
 
 /// The means are NaN without samples.

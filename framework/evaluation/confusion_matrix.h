@@ -62,7 +62,7 @@ class ConfusionMatrix {
   /// Pairs of different classes, one of which was predicted as the other at least `least` times,
   /// the most frequent first, then in the order of the classes (fastai's most_confused).
   [[nodiscard]] std::vector<Confusion> most_confused(std::int64_t least = 1) const;
-  /// The mean of one of them over the classes that were seen or predicted; NaN without such
+  /// The mean of one of them over the classes that occur or are predicted; NaN without such
   /// classes.
   [[nodiscard]] double mean(double (ConfusionMatrix::*value)(int) const) const;
   /// The mean of one of them over the classes, weighted by their samples; NaN without samples.

@@ -17,7 +17,7 @@ struct LoadedModel {
   std::filesystem::path file;  ///< where they come from
 };
 
-/// The model of a run, or of a checkpoint, with its weights: see `load_run`.
+/// Loads the model of a run, or of a checkpoint, with its weights; see `load_run`.
 [[nodiscard]] LoadedModel load_model(const std::filesystem::path& path,
                                      const ContextOptions& options = {},
                                      const std::optional<std::string>& weights = {});

@@ -40,9 +40,9 @@ struct PredictorOptions {
   /// Means the probabilities, or values, of an image and of its mirror image: test-time
   /// augmentation.
   bool mirrored = false;
-  /// The precision of the model: f32, or f16 or bf16, as a half model does (BatchNorm in f32, see
+  /// The precision of the model: f32, or f16 or bf16, as in a half model (BatchNorm in f32, see
   /// `ParamStore::set_working_dtype`). Halves move half the bytes; they are faster on a GPU and on
-  /// processors that multiply them by the matrix, and not on others.
+  /// processors with a matrix unit, but not on others.
   DType dtype = DType::f32;
 };
 

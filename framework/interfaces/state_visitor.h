@@ -40,7 +40,7 @@ class StateVisitor {
   /// True when values are written into the visited object, false when they are read from it.
   [[nodiscard]] virtual bool loading() const = 0;
 
-  /// Contents only: shape, dtype and memory stay as they are.
+  /// Contents only: shape, dtype and memory are unchanged.
   void visit(std::string_view name, Tensor& tensor) { on_tensor(full(name), tensor); }
   void visit(std::string_view name, std::int64_t& value) { on_integer(full(name), value); }
   void visit(std::string_view name, double& value) { on_real(full(name), value); }
@@ -71,7 +71,7 @@ class StateVisitor {
                           limits.high);
   }
 
-  /// Prefixes names while it lives.
+  /// Prefixes names during its lifetime.
   class Scope {
    public:
     Scope(StateVisitor& visitor, std::string_view name)

@@ -96,7 +96,7 @@ void AtomicFile::discard() noexcept {
   temporary_.clear();
 }
 
-/// The temporary file goes first, so that the space it took counts as free.
+/// The temporary file is removed first, so that its space counts as free.
 void AtomicFile::fail_to(const char* what, SourceLocation at) {
   const int error = errno;
   const std::string written_to = (temporary_.empty() ? target_ : temporary_).string();

@@ -55,7 +55,7 @@ class AtomicFile {
 /// Returns the name of a temporary file next to `target`, different in each process.
 [[nodiscard]] std::filesystem::path temporary_beside(const std::filesystem::path& target);
 
-/// `AtomicFile` for a text that is at hand. Throws IoError.
+/// `AtomicFile` for a text in memory. Throws IoError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 /// The whole file. Throws IoError, also if it is larger than `limit` bytes.
 [[nodiscard]] std::string read_text_file(const std::filesystem::path& path,

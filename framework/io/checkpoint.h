@@ -61,11 +61,11 @@ enum class WeightsMatch : std::uint8_t {
 };
 
 /// Reads such a file (any floating dtype), or the model's part of a training's state, into a model.
-/// Weight norm's parameters may have the names of PyTorch's `parametrizations`, too; they and plain
-/// weights are made of each other. A prefix that wrappers of PyTorch put before all names
-/// ("module.", "_orig_mod.") is left out, with a note in the log. Everything is compared before
+/// Weight norm's parameters may have the names of PyTorch's `parametrizations`, too; they are
+/// converted to plain weights and vice versa. A prefix that wrappers of PyTorch add to all names
+/// ("module.", "_orig_mod.") is removed, with a message in the log. Everything is compared before
 /// anything is written; values that are not finite are loaded, with a warning. Throws
-/// CheckpointError that lists the differences, also in `partial` mode if nothing at all matches.
+/// CheckpointError that lists the differences, also in `partial` mode if nothing matches.
 WeightsReport load_weights(const std::filesystem::path& path,
                            nn::ParamStore& store,
                            WeightsMatch match = WeightsMatch::strict);

@@ -39,8 +39,8 @@ struct JsonLine {
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> texts;
 };
-/// The lines that hold an object; others, as one that was cut short, are left out. Throws IoError
-/// if the file cannot be read.
+/// Returns the lines that contain an object; ignores others, such as an incomplete one. Throws
+/// IoError if the file cannot be read.
 [[nodiscard]] std::vector<JsonLine> read_json_lines(const std::filesystem::path& path);
 
 }  // namespace learn

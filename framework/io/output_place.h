@@ -3,8 +3,8 @@
 
 namespace learn {
 
-/// Where the bytes go that are written to a name that a user gave. Links are followed, so the link
-/// stays and the file it names is written.
+/// Destination of bytes that are written to a user's path. Links are followed, so the link stays
+/// and the file it names is written.
 struct OutputPlace {
   /// The file, which may not exist, or the device or FIFO.
   std::filesystem::path path;

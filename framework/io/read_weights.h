@@ -14,7 +14,7 @@ namespace learn::detail {
 /// The tensors of a file by the names that a model has for them.
 using NamedEntries = std::map<std::string, const TensorEntry*>;
 
-/// A tensor's values and shape as the file has them.
+/// A tensor's values and shape in the file.
 struct FileValues {
   Shape shape;
   std::vector<double> values;

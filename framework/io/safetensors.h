@@ -28,10 +28,10 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// Writes the tensors in the given order, each 8-byte aligned as the format's authors do it. The
-/// metadata get `kFormat` and, under `kHash`, the SHA-256 of the whole file, taken with 64 zeros in
-/// the place of the hash: no bit of the file changes without notice. A program that rewrites such a
-/// file leaves both keys out. Atomic (see AtomicFile); `previous`, if given, keeps the old file.
+/// Writes the tensors in the given order, each 8-byte aligned, as in the reference implementation.
+/// The metadata get `kFormat` and, under `kHash`, the SHA-256 of the whole file, computed with 64
+/// zeros instead of the hash, so that every changed bit is detected. A program that rewrites such a
+/// file must omit both keys. Atomic (see AtomicFile); `previous`, if given, keeps the old file.
 /// Throws IoError; UsageError for two tensors of one name or a name or metadata that is not UTF-8;
 /// DeviceError for a tensor that is not in host memory.
 void write_safetensors(const std::filesystem::path& path,

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// The JSON header of a safetensors file, apart from any file.
+/// The JSON header of a safetensors file, without file access.
 namespace learn::detail {
 
 struct SafetensorsHeader {

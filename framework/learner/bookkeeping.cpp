@@ -21,7 +21,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-/// False if a resumed epoch has had its training pass: it was cut short while it validated.
+/// False if the training pass of a resumed epoch is complete, because it was interrupted during
+/// validation.
 bool Learner::begin_train_pass() {
   state_.progress.begin_pass(true, train_source().batches());
   state_.progress.training = state_.progress.batch_in_pass < state_.progress.batches;

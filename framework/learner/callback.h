@@ -16,9 +16,10 @@ namespace learn {
 class Learner;
 struct PrecisionState;
 
-/// Where a callback runs among its peers on one event: lower first, ties in order of addition.
+/// Order of callbacks at one event: lower first, ties in order of addition.
 namespace order {
-inline constexpr int kFaultInjection = -60;  ///< so that all others see a fault as a real one
+inline constexpr int kFaultInjection =
+    -60;  ///< so that all others receive a fault as if it were real
 inline constexpr int kMixedPrecision = -50;
 inline constexpr int kDefault = 0;
 inline constexpr int kGradientAccumulation = 10;
@@ -45,8 +46,8 @@ class Callback {
   /// True if its handlers inside a batch only enqueue work on the device, so that one run of them
   /// can be captured in a graph and replayed; false if the host must run them at each step.
   [[nodiscard]] virtual bool capturable() const { return false; }
-  /// The options that those handlers hand to the device by value, if they may change during a fit.
-  /// A captured step keeps the values of its capture, so it is dropped when these differ. Values in
+  /// Options that those handlers pass to the device by value, if they may change during a fit. A
+  /// captured step keeps the values of its capture, so it is dropped when these differ. Values in
   /// device memory need not be listed; keep numbers that change often there.
   [[nodiscard]] virtual std::vector<double> captured_options() const { return {}; }
   /// Actions that only one callback of a learner may perform, in words: "set the loss scale".

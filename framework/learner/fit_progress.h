@@ -8,7 +8,7 @@ namespace learn {
 /// The learner's current activity. Files, trackers and bars usually react only to `fit`.
 enum class Activity : std::uint8_t { none, fit, validate, predict };
 
-/// Where the loop is: clocks, position and plan. The learner's own; everyone else reads it.
+/// Progress of the loop: counters, position and plan. Only the learner writes it.
 struct FitProgress {
   Activity activity = Activity::none;
   std::int64_t epoch = 0;          ///< running epoch, from 0
@@ -21,14 +21,14 @@ struct FitProgress {
   std::int64_t pass_first_skipped = 0;
   bool training = false;  ///< from the first batch_begin of a training pass to its end
 
-  /// Two clocks, never mixed: training batches seen, and updates applied, both since the learner
-  /// was made. Skipped and accumulated batches advance only the first, which counts a batch when it
-  /// closes, before its batch_end. The second is counted on the device: on the CPU it is always
-  /// exact, elsewhere it is as old as the last `Learner::sync_step_clock`.
+  /// Two counters: training batches, and updates applied, both since the learner was created.
+  /// Skipped and accumulated batches advance only the first, which counts a batch when it ends,
+  /// before its batch_end. The second is counted on the device: on the CPU it is always exact,
+  /// elsewhere it is as old as the last `Learner::sync_step_clock`.
   std::int64_t batch_clock = 0;
   std::int64_t step_clock = 0;
-  /// Epochs closed since the learner was made, without one that the end of the whole training cut
-  /// short; counts before epoch_end.
+  /// Epochs finished since the learner was created, without one that the end of the whole training
+  /// interrupted; incremented before epoch_end.
   std::int64_t epoch_clock = 0;
   bool epoch_cut = false;              ///< at epoch_end: that has happened to this epoch
   std::int64_t fit_first_epoch = 0;    ///< `epoch_clock` at the start of the current fit

@@ -80,12 +80,12 @@ struct PredictionParts {
   bool with_decoded = false;
 };
 
-/// The training loop (see event.h), its state, and what it drives. Owns the model and the
-/// callbacks; context and data are borrowed and must outlive it.
+/// The training loop (see event.h), its state, and its parts. Owns the model and the callbacks;
+/// context and data are borrowed and must outlive it.
 ///
-/// Whatever throws in the loop leaves `fit`, `validate` and the rest after the `error` event; the
-/// learner can be used again. None of them, nor `add`, `insert` and `remove`, can be called from a
-/// handler: std::logic_error.
+/// An exception in the loop leaves `fit`, `validate` etc. after the `error` event; the learner
+/// stays usable. Calling any of them, or `add`, `insert` or `remove`, from a handler throws
+/// std::logic_error.
 class Learner {
  public:
   /// With the callbacks of `options.report`. Throws UsageError for a model without parameters or
@@ -136,9 +136,9 @@ class Learner {
     return callbacks_.find<C>();
   }
 
-  // Training. The `callbacks` of a fit are the learner's for its time, after its own: they are
-  // removed when it is over, by an error too, and what they keep in the ParamStore is dropped. If
-  // one of them is refused, as by `add`, the learner is as it was.
+  // Training. The `callbacks` of a fit are added to the learner's, after its own, during the fit:
+  // they are removed at its end, even after an error, and their state in the ParamStore is dropped.
+  // If one of them is refused, as by `add`, the learner is unchanged.
 
   /// Trains for `epochs` passes, with a validation pass after each if there is a validation source.
   /// At `options().lr` unless rates are given. Throws UsageError for a negative count, bad rates,
@@ -179,7 +179,7 @@ class Learner {
   /// UsageError for impossible options or a source without batches, DivergedError if the first loss
   /// is not finite, std::logic_error from a handler.
   [[nodiscard]] LrFindResult lr_find(const LrFindOptions& options = {});
-  /// Times training steps at batch sizes from small to large, each twice the one before, in a
+  /// Times training steps at batch sizes from small to large, each twice the previous one, in a
   /// Sandbox as `lr_find`, until memory or samples end; see batch_size_find.h. Throws UsageError
   /// for impossible options, the errors of `make_source`, DataError for data of another shape,
   /// std::logic_error from a handler. Running out of memory is a result and not an error.
@@ -279,7 +279,7 @@ class Learner {
   /// declare.
   [[nodiscard]] std::vector<std::string> metric_names() const;
   /// Checks a fit before its first batch: throws UsageError if the training source has a batch of
-  /// one sample and the model a BatchNorm that would see one value per channel.
+  /// one sample and the model a BatchNorm that would get one value per channel.
   void check_batches() const;
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return state_.results; }
@@ -348,15 +348,15 @@ class Learner {
   void save_weights(const std::filesystem::path& path);
   /// Throws CheckpointError that lists the differences, and changes nothing then.
   void load_weights(const std::filesystem::path& path);
-  /// After a state was loaded: the next fit continues the fit that the state was saved in, with the
-  /// epochs, batches and updates that were left, and finishes an epoch that was cut short. With the
-  /// same data, model, callbacks and arguments it ends with the same bits as if it had never
-  /// stopped. That fit throws UsageError if it is given other epochs, batches or rates than the
-  /// saved one; `resume` itself if the state holds no fit.
+  /// After loading a state, the next fit continues the fit in which the state was saved, with the
+  /// remaining epochs, batches and updates, and finishes an interrupted epoch. With the same data,
+  /// model, callbacks and arguments it ends with the same bits as if it had never stopped. That fit
+  /// throws UsageError if its epochs, batches or rates differ from the saved ones; `resume` itself
+  /// if the state holds no fit.
   void resume();
-  /// For a Sandbox: puts aside what is kept between two calls and continues with a copy that has no
-  /// fit under way; callbacks that take no part in a sandbox are silent from here on. Throws
-  /// std::logic_error from a handler.
+  /// For a Sandbox: stores the state that is kept between two calls and continues with a copy
+  /// without a fit in progress; callbacks that take no part in a sandbox are disabled from here on.
+  /// Throws std::logic_error from a handler.
   [[nodiscard]] LearnerState enter_sandbox();
   /// Takes back what `enter_sandbox` returned.
   void leave_sandbox(LearnerState before);

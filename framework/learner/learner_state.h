@@ -32,8 +32,8 @@ struct PassResults {
   std::vector<std::pair<std::string, double>> train_metrics;
 };
 
-/// Everything that a Learner keeps from one call to the next, apart from its parts: model,
-/// optimizer and callbacks. A Sandbox puts it aside whole.
+/// Everything that a Learner keeps from one call to the next, except its parts: model, optimizer
+/// and callbacks. A Sandbox stores it as a whole.
 struct LearnerState {
   /// How the next fit starts; used up by it.
   struct NextFit {

@@ -20,7 +20,7 @@ enum class Hyper : std::uint8_t { lr, momentum, weight_decay, dampening, beta2, 
 /// All of them, as options name them.
 [[nodiscard]] std::vector<std::pair<std::string, Hyper>> hypers_by_name();
 
-/// Which clock a schedule runs on: training batches seen, or updates applied.
+/// Counter that a schedule uses: training batches, or updates applied.
 enum class Clock : std::uint8_t { batch, step };
 
 /// A hyper-parameter and its course over a fit: one schedule for all layer groups, or one per

@@ -103,7 +103,7 @@ class MetricPasses {
  public:
   /// Borrows the metrics.
   MetricPasses(Context& ctx, const std::vector<Metric>& metrics);
-  /// Adds a batch. A fault in data that only the device sees is thrown by `values`. Throws
+  /// Adds a batch. `values` throws for a fault in data that only the device can detect. Throws
   /// UsageError as `Metric::check_classes`.
   void add(const Tensor& pred, const Tensor& target);
   /// Names and values in the order of the metrics; a mean of no samples is NaN. Waits for the
@@ -215,7 +215,7 @@ class ObjectPass final : public MetricPass {
  private:
   Context& ctx_;
   T object_;
-  bool lost_ = false;  // what it had added up before the pass was cut short
+  bool lost_ = false;  // its sums before the pass was interrupted
 };
 
 }  // namespace detail

@@ -58,7 +58,7 @@ class Origins final : public ForwardObserver {
     std::vector<std::string> buffers;
   };
 
-  /// `weight`: outputs are its rows; else they are its last extent.
+  /// `weight`: outputs are its rows; otherwise they are its last dimension.
   void follow(std::uint32_t value, bool weight) {
     if (!seen_.insert(value).second) return;
     if (const auto parameter = parameters_.find(value); parameter != parameters_.end()) {

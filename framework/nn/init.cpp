@@ -23,7 +23,7 @@ std::array<double, 4> four_uniform(const Random4& words) {
 std::array<double, 4> four_normal(const Random4& words) {
   std::array<double, 4> z{};
   for (std::size_t pair = 0; pair < 4; pair += 2) {
-    // In (0, 1]: the logarithm must not see 0.
+    // In (0, 1]: the logarithm must not get 0.
     const double u = (static_cast<double>(words.v[pair]) + 1) * 0x1p-32;
     const double angle = 2 * std::numbers::pi * static_cast<double>(words.v[pair + 1]) * 0x1p-32;
     const double radius = std::sqrt(-2 * std::log(u));

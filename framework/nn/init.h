@@ -42,9 +42,9 @@ enum class FanMode : std::uint8_t { in, out };
 /// Glorot and Bengio 2010: std = gain * sqrt(2 / (fan in + fan out)).
 [[nodiscard]] Init xavier_uniform(double gain = 1);
 [[nodiscard]] Init xavier_normal(double gain = 1);
-/// A convolution (K,R,S,C/groups) that hands its input on: 1 at the kernel's middle from input
-/// channel d to output channel d of each group, 0 elsewhere. Throws ShapeError for other ranks or
-/// if `groups` does not divide K.
+/// A convolution (K,R,S,C/groups) that passes its input through: 1 at the kernel's middle from
+/// input channel d to output channel d of each group, 0 elsewhere. Throws ShapeError for other
+/// ranks or if `groups` does not divide K.
 [[nodiscard]] Init dirac(std::int64_t groups = 1);
 
 /// The initial values of PyTorch's Conv2d and Linear: weights kaiming_uniform(sqrt(5)), which is

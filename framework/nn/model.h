@@ -22,8 +22,8 @@ struct Model {
   /// The model starts with a convolution and reads its input nowhere else, so that the input may be
   /// padded with channels of zeros (Batch::padding).
   bool takes_padding = false;
-  /// Where to cut for fine-tuning, for `ParamStore::set_layer_groups`: body, upper body, head.
-  /// Empty if the model is too small for it.
+  /// Default layer groups for fine-tuning, for `ParamStore::set_layer_groups`: body, upper body,
+  /// head. Empty if the model is too small for it.
   std::vector<std::string> split{};
 };
 

@@ -95,7 +95,7 @@ struct Segment {
   std::int64_t first_param = 0;  ///< index of the parameter that starts here
 };
 
-/// A handle to a parameter of a store: cheap to copy, valid while the store lives.
+/// A handle to a parameter of a store: cheap to copy, valid during the lifetime of the store.
 using Param = ParamSlot*;
 
 /// A handle to a buffer: state of the model that is not trained (running statistics). It is always
@@ -211,17 +211,17 @@ class ParamStore {
 
   [[nodiscard]] std::int64_t flat_size() const noexcept { return flat_size_; }
   [[nodiscard]] Tensor& flat_master() { return master_; }
-  /// Gradients of the masters, of their dtype. Where a parameter is its own master its gradient is
-  /// written here directly; elsewhere `unscale_to_master_grads` brings it.
+  /// Gradients of the masters, in their dtype. If a parameter is its own master, its gradient is
+  /// written here directly; otherwise `unscale_to_master_grads` writes it.
   [[nodiscard]] Tensor& flat_grad() { return grad_; }
   /// Half copies and their gradients in flat order; undefined without half copies.
   [[nodiscard]] Tensor& flat_half() { return half_; }
   [[nodiscard]] Tensor& flat_half_grad() { return half_grad_; }
-  /// Buffers as one vector, and the copy a skipped step goes back to.
+  /// Buffers as one vector, and the copy that a skipped step restores.
   [[nodiscard]] Tensor& flat_buffers() { return buffers_; }
   [[nodiscard]] Tensor& flat_committed_buffers() { return committed_buffers_; }
-  /// Makes the present buffers the ones a skipped step goes back to. The step itself uses
-  /// `kernels::end_step`, which obeys the step's found_inf.
+  /// Makes the current buffers those that a skipped step restores. The step itself uses
+  /// `kernels::end_step`, which depends on the step's found_inf.
   void commit_buffers();
   /// Goes back to the buffers that were committed last.
   void restore_buffers();

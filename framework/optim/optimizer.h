@@ -49,7 +49,7 @@ class Optimizer {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  /// Enqueues one update: nothing is changed if `control.found_inf`, else gradients times
+  /// Enqueues one update: nothing is changed if `control.found_inf`; otherwise gradients times
   /// `control.grad_multiplier`, decay, update of masters and state, and for half parameters the
   /// rounded copy in the model. Frozen parameters and their state are left alone. Then the step
   /// ends as `kernels::end_step` says: it is counted, the store's running statistics are committed
@@ -104,7 +104,7 @@ class Optimizer {
   [[nodiscard]] StepControl read_control() const;
   void write_control(const StepControl& control);
 
-  /// Hyper-parameters and counters; moments live in the store's states.
+  /// Hyper-parameters and counters; moments are in the store's states.
   virtual void visit_state(StateVisitor& visitor);
 
  protected:

@@ -11,7 +11,7 @@ using Schedule = std::function<double(double t)>;
 /// A function of a training's progress.
 struct Course {
   Schedule lr;
-  Schedule momentum;  ///< empty: it stays as it is
+  Schedule momentum;  ///< empty: unchanged
 };
 
 namespace schedules {

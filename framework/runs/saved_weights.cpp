@@ -45,7 +45,7 @@ fs::path below(const std::string& name, const std::string& out) {
   return leads_out ? fs::path() : fs::path(out) / path;
 }
 
-/// Where it leads to now: a link may point elsewhere by the next time that it is followed.
+/// Resolves the link once, because it may point elsewhere the next time.
 fs::path followed(const fs::path& run) {
   return fs::is_symlink(run) ? run.parent_path() / fs::read_symlink(run) : run;
 }

@@ -14,7 +14,7 @@
 namespace learn {
 
 struct ContextOptions {
-  /// None: `default_device()`; the CPU for a `reference`, which lives there.
+  /// None: `default_device()`; the CPU for a `reference`, which is only there.
   std::optional<Device> device;
   /// Worker threads on the CPU, the caller included; 0 = physical cores.
   int threads = 0;
@@ -67,7 +67,7 @@ class Context {
   [[nodiscard]] PreparedWeights* prepared_weights() noexcept { return prepared_.get(); }
   [[nodiscard]] const CudaOptions& cuda_options() const noexcept { return options_.cuda; }
   [[nodiscard]] ThreadPool& threads() noexcept { return *threads_; }
-  /// Parameters, optimizer state, data, plan workspaces: lives as long as its owner.
+  /// Parameters, optimizer state, data, plan workspaces: exists as long as its owner.
   [[nodiscard]] Arena& persistent() noexcept { return *persistent_; }
   /// Activations, their gradients and workspaces of one step.
   [[nodiscard]] Arena& step() noexcept { return *current_step_; }
@@ -95,7 +95,7 @@ class Context {
   Arena* current_step_ = nullptr;
 };
 
-/// While it lives, a context's `step()` is another arena.
+/// Replaces a context's `step()` arena during its lifetime.
 class StepArenaScope {
  public:
   StepArenaScope(Context& ctx, Arena& arena)

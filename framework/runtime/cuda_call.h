@@ -1,8 +1,8 @@
 #pragma once
 
 /// Defines the function `symbol` (a mangled name) of the CUDA backend in this program: a jump to
-/// `learn_cuda_calls[index]`. The caller's frame and arguments stay as they are, so any signature
-/// will do and exceptions pass; it costs what a call into a linked shared library costs.
+/// `learn_cuda_calls[index]`. The caller's frame and arguments are unchanged, so it supports any
+/// signature and exceptions; it costs the same as a call into a linked shared library.
 #if defined(__x86_64__)
 #define LEARN_CUDA_CALL(index, symbol)                                                        \
   asm(".pushsection .text\n"                                                                  \

@@ -19,8 +19,8 @@
 /// f32, f16 and bf16, does not compile, in a build without CUDA too.
 namespace learn::kernels {
 
-/// Calls `f(executor)`: CUDA's on a CUDA device, the reference's in a reference context, else the
-/// CPU's. For operations of one type; others have `dispatch`.
+/// Calls `f(executor)`: CUDA's on a CUDA device, the reference's in a reference context, otherwise
+/// the CPU's. For operations of one type; others have `dispatch`.
 template <class F>
 void with_executor(Context& ctx, F&& f) {
   static_assert(
@@ -36,12 +36,11 @@ void with_executor(Context& ctx, F&& f) {
   }
 }
 
-/// f64 lives on the CPU only. Throws DTypeError that names the operation where it is on a CUDA
-/// device.
+/// f64 is supported only on the CPU. On a CUDA device, throws DTypeError that names the operation.
 void check_f64_device(const Context& ctx, std::string_view op, DType dtype);
 
-/// Calls `f.operator()<T>(executor)` for a floating dtype. f64 lives on the CPU only, and only the
-/// reference has it. Throws DTypeError that names the operation.
+/// Calls `f.operator()<T>(executor)` for a floating dtype. f64 is supported only on the CPU, by the
+/// reference. Throws DTypeError that names the operation.
 template <class F>
 void dispatch(Context& ctx, std::string_view op, DType dtype, F&& f) {
   const auto with_type = [&]<class T>() {
@@ -75,7 +74,7 @@ void dispatch(Context& ctx, std::string_view op, DType first, DType second, F&& 
       visit_floating(first, with_first), "{}: needs a floating type, got {}", op, first);
 }
 
-/// Throws DeviceError unless the tensor lives on the context's device.
+/// Throws DeviceError unless the tensor is on the context's device.
 void check_device(const Context& ctx, std::string_view op, const Tensor& tensor);
 template <class T>
 void check_device(const Context& ctx, std::string_view op, const DeviceArray<T>& array) {

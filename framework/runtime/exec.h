@@ -44,7 +44,7 @@ struct Exec {
   Runtime& runtime;
   bool winograd = true;  ///< convolutions may use it, or FFT
   operator Stream() const noexcept { return stream; }
-  /// Where a kernel notes data that it cannot accept.
+  /// Memory in which a kernel records data that it cannot accept.
   [[nodiscard]] Fault* fault(FaultKind kind) const;
 };
 using Worker = Stream;

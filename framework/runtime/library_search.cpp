@@ -25,7 +25,7 @@ void add_new(std::vector<fs::path>& to, const fs::path& path) {
   if (path.is_absolute() && std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
 }
 
-/// Where Pythons are installed.
+/// Folders in which Python is installed.
 std::vector<fs::path> prefixes() {
   std::vector<fs::path> found;
   for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) add_new(found, variable(name));

@@ -36,8 +36,8 @@ class Uploads {
   /// work that is enqueued already may use the result of the previous call. The addresses repeat: a
   /// batch has the same address in each pass.
   [[nodiscard]] Pair bring(const Tensor& x, const Tensor& y, std::int64_t number);
-  /// Until the host memory of the last `bring` may be written to. The work of the last two batches
-  /// may still be under way.
+  /// Waits until the host memory of the last `bring` may be overwritten. The work of the last two
+  /// batches may still be running.
   void wait();
 
  private:

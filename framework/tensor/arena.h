@@ -8,7 +8,7 @@
 
 namespace learn {
 
-/// Where an arena gets its large slabs from: the one thing that differs between devices.
+/// Source of an arena's large slabs: the only part that depends on the device.
 class PageSource {
  public:
   virtual ~PageSource() = default;
@@ -43,12 +43,12 @@ class Arena {
 
   struct Stats {
     std::size_t reserved = 0;  ///< bytes of all slabs
-    std::size_t used = 0;      ///< bytes handed out now
+    std::size_t used = 0;      ///< bytes allocated now
     std::size_t peak = 0;      ///< largest `used` so far
-    std::size_t blocks = 0;    ///< blocks handed out now
+    std::size_t blocks = 0;    ///< blocks allocated now
   };
 
-  /// Throws UsageError for checks that cannot be made of this memory.
+  /// Throws UsageError for checks that this memory does not support.
   Arena(std::string name, std::unique_ptr<PageSource> pages, ArenaOptions options = {});
   ~Arena();
   Arena(const Arena&) = delete;
@@ -59,7 +59,7 @@ class Arena {
   /// object.
   [[nodiscard]] Storage allocate(std::size_t bytes);
 
-  /// From now on growth is an error: the warm-up must have seen every size.
+  /// From now on growth is an error: the warm-up must have used every size.
   void freeze() noexcept;
   void thaw() noexcept;
   [[nodiscard]] bool frozen() const noexcept;

@@ -51,7 +51,7 @@ struct Command {
 /// Content of the command line, before it is applied.
 struct Parsed {
   const Command* command = nullptr;  ///< one of those that were given; null for a program of none
-  std::vector<std::string> words;    ///< all, as they were given
+  std::vector<std::string> words;    ///< all, as given
   /// The words of each of the command's arguments.
   std::vector<std::vector<std::string>> arguments;
   OptionValues values;          ///< option and text, in order

@@ -13,7 +13,7 @@
 namespace learn::cli {
 namespace {
 
-/// An empty word is what a shell makes of a variable that is not set.
+/// A shell turns an unset variable into an empty word.
 void require_text(const std::string& what, const std::string& text) {
   if (text.empty())
     fail<UsageError>("{} is empty: omit it, or give it a value (is a shell variable not set?)",

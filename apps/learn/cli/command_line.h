@@ -15,8 +15,7 @@ struct GlobalOption {
 };
 [[nodiscard]] const std::vector<GlobalOption>& global_options();
 
-/// The option that a word names, "--epochs" or "-e", if the next word is to be its value; else
-/// null.
+/// The option that a word names, "--epochs" or "-e", if the next word is its value; otherwise null.
 [[nodiscard]] const Option* option_before_value(const std::string& word,
                                                 const OptionTable& options);
 

@@ -19,7 +19,7 @@ class Candidates {
   /// Whether it does.
   bool add(const std::string& candidate, const std::string& about = {}) {
     if (!candidate.starts_with(word_)) return false;
-    // A name that would be two lines for the shell, or steer its terminal, is typed by hand.
+    // A name with line breaks or control characters is not completed.
     if (std::ranges::any_of(candidate, [](unsigned char c) { return c < 0x20 || c == 0x7F; }))
       return false;
     text_ += candidate + (about.empty() ? "" : "\t" + about) + '\n';

@@ -13,7 +13,7 @@ namespace learn::cli {
 
 /// Returns the script by which one of these shells gets completions from the program.
 [[nodiscard]] std::string completion_script(const std::string& shell);
-/// Where that shell looks for it, under a folder like /usr/share.
+/// Path of that shell's completion script under a folder like /usr/share.
 [[nodiscard]] std::filesystem::path completion_place(const std::string& shell);
 
 /// Returns the completions of the last of `words`, which may be empty; `words` is a call without

@@ -24,7 +24,7 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
   return names;
 }
 
-/// A command goes before a thing of its name.
+/// A command takes precedence over a thing of the same name.
 int help(const std::string& topic, const std::vector<Command>& commands) {
   const auto command = std::ranges::find(commands, topic, &Command::name);
   if (topic.empty()) {

@@ -31,7 +31,7 @@ void say_without_effect(const Parsed& parsed) {
 
 int dispatch(const std::vector<std::string>& argv) {
   const Commands commands;
-  // For the shells' scripts: no command that people see, and words of it may be empty.
+  // For the shells' scripts: a hidden command, whose words may be empty.
   if (!argv.empty() && argv.front() == "__complete") {
     console::print(completions(commands.all(), {argv.begin() + 1, argv.end()}));
     return 0;

@@ -9,7 +9,7 @@
 
 namespace learn::cli {
 
-/// Where and how a trained model computes.
+/// Device and precision of a trained model's computation.
 struct ComputeOptions {
   std::string precision = "fp32";
   std::string device = "auto";

@@ -5,7 +5,7 @@
 
 namespace learn::cli {
 
-/// All that comes through standard input, in a file without a name that goes with this object.
+/// The content of standard input, in an unnamed file that is removed with this object.
 class StandardInput {
  public:
   /// Throws UsageError if it is a terminal, IoError if there can be no temporary file.

@@ -35,8 +35,8 @@ const std::vector<Action>& actions() {
   return all;
 }
 
-/// Throws UsageError for an action that there is not and an option that it has no use for; else as
-/// the action.
+/// Throws UsageError for an unknown action and for an option that it does not use, and the errors
+/// of the action.
 int data_command(DataCommandOptions& o, const Parsed& parsed) {
   o.action = parsed.argument();
   std::vector<std::string> names;

@@ -75,7 +75,7 @@ std::string auto_text(const CudaStatus& status, const CudaReport& report) {
   return fmt::format("{}: {}", chosen.device, chosen.reason);
 }
 
-/// Devices, driver and libraries, and what "auto" makes of them.
+/// Devices, driver and libraries, and the choice of "auto".
 void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport& report) {
   table.row({"cuda", cuda_text(status, report)});
   if (!report.runtime.empty()) table.row({"cuda driver", driver_text(report)});

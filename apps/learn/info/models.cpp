@@ -48,7 +48,7 @@ int models(const ModelsOptions& options) {
   if (options.name.empty()) return list(options);
   const ModelSection section{.model = options.name, .width = options.width};
   nn::Model model = section.make(task_of(options));
-  Context ctx({.device = Device::cpu()});  // it computes one sample, to see the shapes
+  Context ctx({.device = Device::cpu()});  // it computes one sample, to get the shapes
   model.params->materialize(ctx);
   options.precision.apply(*model.params);
   console::print(

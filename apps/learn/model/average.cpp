@@ -18,7 +18,7 @@ namespace {
 
 struct AverageOptions {
   std::vector<std::string> paths;      ///< runs' folders and checkpoints
-  std::optional<std::string> weights;  ///< of runs; else "best"
+  std::optional<std::string> weights;  ///< of runs; default "best"
   std::string out;
 
   /// But for the arguments.

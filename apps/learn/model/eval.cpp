@@ -39,7 +39,7 @@ namespace {
 struct EvalOptions {
   std::string path;                    ///< a run's folder, a checkpoint or "last"
   std::optional<std::string> out;      ///< folder for "last"; default "runs"
-  std::optional<std::string> weights;  ///< of a run; else "best"
+  std::optional<std::string> weights;  ///< of a run; default "best"
   std::string data;                    ///< empty: what it was trained on
   std::string data_dir;
   std::string set = "valid";  ///< of what it was trained on: valid or train

@@ -96,11 +96,12 @@ struct Measuring {
 };
 struct Evaluations {
   std::unique_ptr<Evaluation> measured;
-  std::unique_ptr<Evaluation> plain;  ///< of the images alone, if `measured` is mirrored; else null
+  std::unique_ptr<Evaluation> plain;  ///< of the images without mirroring, if `measured` includes
+                                      ///< mirror images; otherwise null
 };
 /// Evaluates the weights of a checkpoint on a set, in f32, batch by batch, as in a validation.
-/// Borrows the set. Throws DataError for a set of other targets than the model's, CheckpointError,
-/// and UsageError for mirror images of samples that are not images.
+/// Borrows the set. Throws DataError for a set whose targets differ from the model's,
+/// CheckpointError, and UsageError for mirror images of samples that are not images.
 [[nodiscard]] Evaluations evaluate(Context& ctx,
                                    const std::filesystem::path& weights,
                                    const SavedModel& model,
@@ -114,8 +115,8 @@ struct Evaluations {
                                               std::int64_t count,
                                               const std::string& title);
 
-/// Writes what was made of each image, as CSV or a JSON array of objects, as the name ends in .csv
-/// or .json. Throws UsageError for another name, IoError.
+/// Writes the predictions of each image, as CSV or a JSON array of objects, depending on the
+/// extension .csv or .json. Throws UsageError for another name, IoError.
 void write_predictions(const Evaluation& evaluation, const std::filesystem::path& path);
 /// Throws UsageError for a name that `write_predictions` would not take.
 void check_predictions_name(const std::string& path);

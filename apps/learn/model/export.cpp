@@ -23,8 +23,8 @@ namespace {
 struct ExportOptions {
   std::string path;                    ///< a run's folder, a checkpoint or "last"
   std::string file;                    ///< FILE.onnx or FILE.safetensors
-  std::optional<std::string> out;      ///< where "last" looks; else "runs"
-  std::optional<std::string> weights;  ///< of a run; else "best"
+  std::optional<std::string> out;      ///< folder for "last"; default "runs"
+  std::optional<std::string> weights;  ///< of a run; default "best"
   bool fold = false;
   bool normalize = false;
   bool softmax = false;

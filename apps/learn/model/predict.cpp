@@ -26,9 +26,9 @@ namespace {
 struct PredictOptions {
   std::string path;                    ///< a run's folder, a checkpoint or "last"
   std::vector<std::string> images;     ///< files, folders, archives, "-"
-  std::optional<std::string> out;      ///< where "last" looks; else "runs"
-  std::optional<std::string> weights;  ///< of a run; else "best"
-  std::optional<std::int64_t> top;     ///< classes to show, else 3; 0: all
+  std::optional<std::string> out;      ///< folder for "last"; default "runs"
+  std::optional<std::string> weights;  ///< of a run; default "best"
+  std::optional<std::int64_t> top;     ///< classes to show; default 3; 0: all
   std::optional<double> threshold;     ///< above which a label is predicted; default 0.5
   bool csv = false;
   bool json = false;

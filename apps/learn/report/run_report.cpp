@@ -39,7 +39,7 @@ std::vector<RunReport::Setting> settings_of(const OptionTable& table, const Safe
   return settings;
 }
 
-/// The model as the training had it, its precision too.
+/// The model as in the training, with its precision.
 nn::Summary layers_of(Context& ctx, const SavedModel& saved, const PrecisionSection& precision) {
   nn::Model model = saved.make();
   model.params->materialize(ctx);

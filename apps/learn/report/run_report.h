@@ -18,7 +18,7 @@ namespace learn::cli {
 
 /// Content of a report in addition to the run's records.
 struct RunReportOptions {
-  std::optional<std::string> weights;  ///< which are measured; else "best"
+  std::optional<std::string> weights;  ///< which are measured; default "best"
   bool evaluate = true;                ///< on the validation images
   std::int64_t top_losses = 16;        ///< images
   std::int64_t images = 8;             ///< of the training, augmented

@@ -154,7 +154,7 @@ class Comparison {
     });
   }
 
-  /// Where results of the runs mean the same.
+  /// Whether results of the runs are comparable.
   void mark_best(RunTable::Row& row, const Values& values, bool lower) const {
     if (comparable_) cli::mark_best(row, values, lower);
   }

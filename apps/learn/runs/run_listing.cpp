@@ -101,7 +101,7 @@ class Listing {
       if (this->width() <= width) break;
       step();
     }
-    // Where a wide column went, a narrow one may have room.
+    // After removing a wide column, a narrow one may fit.
     for (const char* const title :
          {"started", "valid_loss", "model", "time", "peak lr", "precision", "data", "size"}) {
       Column& column = at(title);

@@ -10,7 +10,7 @@ namespace learn::cli {
 
 struct RunsOptions {
   std::vector<std::string> names;  ///< of runs, or paths of their folders, or "last"
-  std::optional<std::string> out;  ///< folder of all runs; else "runs"
+  std::optional<std::string> out;  ///< folder of all runs; default "runs"
   std::optional<std::string> sort;
   bool reverse = false;
   std::vector<std::string> status;  ///< of those to list; all if empty

@@ -122,8 +122,8 @@ void show_closing(const RunRecord& record, const RunDir& dir, const RunSection& 
   if (saved || record.best) console::say(stdout, fmt::format("next  learn eval {}", path));
 }
 
-/// The record of a run that ends by an error. That error is what the user must see, so one in
-/// writing the record is only noted.
+/// The record of a run that ends by an error. The user must see that error, so an error in writing
+/// the record is only logged.
 void record_crash(const RunDir& dir,
                   RunRecord& record,
                   Learner& learn,
@@ -131,7 +131,7 @@ void record_crash(const RunDir& dir,
   try {
     const auto* known = dynamic_cast<const Error*>(&e);
     const bool diverged = dynamic_cast<const DivergedError*>(&e) != nullptr;
-    if (diverged) update(record, learn);  // of other errors the device may be one
+    if (diverged) update(record, learn);  // the device may be the cause of other errors
     record.status = diverged ? "diverged" : "crashed";
     record.error = e.what();
     record.exit_code = static_cast<int>(known != nullptr ? known->exit_code() : ExitCode::internal);
@@ -319,7 +319,7 @@ class Run {
   std::optional<RunDir> dir_;
 };
 
-/// Where memory runs out in the first epoch, again with a smaller batch.
+/// If memory runs out in the first epoch, tries again with a smaller batch.
 int train_for_real(TrainOptions& options,
                    ExperimentOptions start,
                    const OptionTable& table,
@@ -386,8 +386,8 @@ int say_finished(const std::string& run) {
   return 0;
 }
 
-/// `learn train`, options resolved; `argv` goes into the record. Returns the exit code: 0, 7 if the
-/// loss became infinite or NaN, 128 + n if signal n ended it. If memory runs out in the first
+/// `learn train` with resolved options; `argv` goes into the record. Returns the exit code: 0, 7 if
+/// the loss became infinite or NaN, 128 + n if signal n ended it. If memory runs out in the first
 /// epoch, the recorded batch size may be a smaller one: `options` say so then. `table` is that of
 /// `options`. Throws Error.
 int train(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv) {

@@ -20,8 +20,8 @@ std::vector<Var> inputs_of(const Var& x, const Var& w, const Var& bias) {
 
 Tensor value_or_none(const Var& v) { return v.defined() ? v.value() : Tensor(); }
 
-/// Whether the batch normalization that may follow could take the convolution over. An observer
-/// sees both.
+/// Whether a following batch normalization may fuse the convolution. An observer receives both, so
+/// then it may not.
 bool may_wait(const Tape& tape, const Var& x) {
   return !tape.grad() && tape.mode() == ForwardMode::eval && tape.observer() == nullptr &&
          x.padding() == 0 &&

@@ -6,7 +6,7 @@
 
 namespace learn::ops {
 
-/// A convolution that a batch normalization may take over.
+/// A convolution that a batch normalization may fuse.
 class DeferredConv2d final : public Deferred {
  public:
   DeferredConv2d(Context& ctx, Tensor x, Tensor w, Tensor bias, const Conv2dOptions& options)

@@ -86,7 +86,7 @@ inline constexpr Range kPositiveShare{.low = 0, .high = 1, .open_low = true};  /
 /// Texts as a TOML array; an empty text without texts.
 [[nodiscard]] std::string toml_list(const std::vector<std::string>& texts);
 
-/// A type that is made of a text, which may throw UsageError, and has it back as `text()`.
+/// A type that is constructed from a text, which may throw UsageError, and returns it as `text()`.
 template <class T>
 concept WrittenAsText = std::constructible_from<T, const std::string&> && requires(const T& value) {
   { value.text() } -> std::convertible_to<std::string>;

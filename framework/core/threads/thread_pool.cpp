@@ -17,9 +17,9 @@
 namespace learn {
 namespace {
 
-// A training step hands over hundreds of loops; a worker that sleeps after each would pay a wake-up
-// of some 50 microseconds every time, so it watches for new work for about that long first.
-// Where there are fewer processors than threads, watching takes from others the time they need.
+// A training step runs hundreds of loops. A worker that sleeps after each would need about 50
+// microseconds to wake up, so it first polls for new work for about that long. With fewer
+// processors than threads, polling would take time from other threads.
 constexpr int kSpins = 4000;
 
 thread_local bool inside_task = false;
@@ -111,7 +111,7 @@ struct ThreadPool::Impl {
       for (std::int64_t i = 0; i < useful; ++i) wake.notify_one();
     take_part(job);
     {
-      // No worker may take the job from here on: it lives on this stack.
+      // No worker may take the job from here on, because it is on this stack.
       const std::lock_guard lock(mutex);
       current = nullptr;
     }

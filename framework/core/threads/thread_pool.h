@@ -8,9 +8,9 @@ namespace learn {
 
 /// A fixed set of worker threads for data-parallel loops. The calling thread works too.
 ///
-/// Work is cut into chunks whose borders depend on the sizes alone, never on the number of threads,
-/// so a reduction that keeps one partial result per chunk has the same bits for any number of
-/// threads. Which thread runs a chunk is not promised.
+/// Work is divided into chunks whose boundaries depend only on sizes, never on the number of
+/// threads, so a reduction that keeps one partial result per chunk has the same bits for any number
+/// of threads. It is not defined which thread runs a chunk.
 class ThreadPool {
  public:
   /// `threads` counts the caller; 1 starts none. There are fewer, with a warning, if the system
@@ -28,8 +28,8 @@ class ThreadPool {
   void run(std::int64_t n, FunctionRef<void(std::int64_t)> task);
 
   /// Cuts [0, n) into chunks of at least `grain` (the last may be shorter), at most `kMaxChunks`,
-  /// and calls `body(begin, end)` for each. `grain` >= 1: about 10 microseconds of work pay for a
-  /// hand-over.
+  /// and calls `body(begin, end)` for each. `grain` >= 1: about 10 microseconds of work justify a
+  /// chunk.
   void parallel_for(std::int64_t n,
                     std::int64_t grain,
                     FunctionRef<void(std::int64_t, std::int64_t)> body);

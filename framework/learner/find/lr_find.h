@@ -38,8 +38,8 @@ struct LrFindResult {
 
   /// "the smoothed loss came to 4 times its lowest value at a rate of 0.52".
   [[nodiscard]] std::string why() const;
-  /// Why the suggestions should not be followed, "the sweep was interrupted"; empty: the loss was
-  /// seen to fall, and to end that or to explode. There is a valley then.
+  /// Reason not to follow the suggestions, such as "the sweep was interrupted"; empty if the loss
+  /// fell and then stopped falling or exploded, so that there is a valley.
   [[nodiscard]] std::string doubt() const;
 };
 

@@ -9,23 +9,23 @@
 
 namespace learn {
 
-/// Whatever a learner trains while this lives leaves no trace: at its end, by an exception too, the
-/// learner has the same bits as before.
+/// Training during its lifetime leaves no trace: afterwards, even after an exception, the learner
+/// has the same bits as before.
 ///
 ///   {
 ///     Sandbox sandbox(learn);
 ///     learn.fit(3);  // shows and writes nothing
 ///   }                // never happened
 ///
-/// That is all that a checkpoint holds (weights, running statistics, optimizer, loss scale, clocks,
-/// from which all random numbers follow, place in the data, and what callbacks show in
-/// `visit_state`: averages, histories), and what only the memory holds: gradients, half copies,
-/// results, rates, freezing, the data that is trained on. It is written back into the same memory,
-/// so that tensors that others hold, and captured steps, stay good. Callbacks that take no part in
-/// it (`Callback::runs_in_sandbox`) see no event.
+/// It restores everything in a checkpoint (weights, running statistics, optimizer, loss scale,
+/// counters, which determine all random numbers, position in the data, and the state that callbacks
+/// visit in `visit_state`, such as averages and histories), and state that is only in memory:
+/// gradients, half copies, results, rates, freezing, the training data. It writes into the same
+/// memory, so that tensors held by others and captured steps stay valid. Callbacks that take no
+/// part in it (`Callback::runs_in_sandbox`) receive no events.
 ///
 /// Callbacks that were added must be removed again before the end, and layer groups and precision
-/// stay as they were. Keeps a copy of the state on the host; waits for the device.
+/// must not change. Keeps a copy of the state on the host; waits for the device.
 class Sandbox {
  public:
   /// Throws std::logic_error from a handler.

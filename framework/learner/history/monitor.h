@@ -11,8 +11,8 @@ namespace learn {
 
 class Learner;
 
-/// Which way a monitored value gets better; `automatic`: down if its name has "loss" or "error" in
-/// it, or is "ece", "mae" or "rmse", else up.
+/// Direction of improvement of a monitored value; `automatic`: down if its name contains "loss" or
+/// "error", or is "ece", "mae" or "rmse", otherwise up.
 enum class Better : std::uint8_t { automatic, lower, higher };
 /// "auto", "min" and "max", as options name them.
 [[nodiscard]] std::vector<std::pair<std::string, Better>> better_by_name();

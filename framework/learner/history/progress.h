@@ -13,7 +13,7 @@ namespace learn {
 
 /// The display between the rows of the table.
 enum class Live : std::uint8_t {
-  automatic,  ///< a bar if `bar` is a terminal, else lines
+  automatic,  ///< a bar if `bar` is a terminal, otherwise lines
   bar,        ///< one line that is redrawn
   lines,      ///< a line in the log at each heartbeat; no control characters
   off,

@@ -232,7 +232,7 @@ void Recorder::visit_state(StateVisitor& visitor) {
   constexpr double kMaxSeconds = 1e9;
   visitor.visit("weighted_sum", weighted_sum_, kFiniteLimits);
   visitor.visit("weight", weight_, {.high = 1.01});  // it nears 1, and is rounded
-  // A state may be saved in the middle of a pass that is not cut.
+  // A state may be saved in the middle of a pass that continues.
   if (!visitor.loading() && in_training_)
     cut_seconds_ = seconds_between(epoch_begin_, Clock::now());
   visitor.visit("cut_seconds", cut_seconds_, {.high = kMaxSeconds});

@@ -62,8 +62,8 @@ class Recorder final : public Callback {
   /// unscaled, before clipping; `update` of the change of the weights, and `weights` of these;
   /// undefined tensors are unknown values.
   void note_norms(const Tensor& grad, const Tensor& update = {}, const Tensor& weights = {});
-  /// Means over the batches of the running epoch that made an update and had it measured, else NaN.
-  /// Wait for the device.
+  /// Means over the batches of the running epoch with a measured update; otherwise NaN. Wait for
+  /// the device.
   [[nodiscard]] double mean_grad_norm(Learner& learn);
   [[nodiscard]] double mean_update_ratio(Learner& learn);
   /// The epochs since then; when there are very many, some of them.
@@ -72,7 +72,7 @@ class Recorder final : public Callback {
   }
   /// How many there were.
   [[nodiscard]] std::int64_t epochs_seen() const noexcept { return epochs_.count(); }
-  /// The record of the epoch that is ending, or null if it was cut short. For handlers of
+  /// The record of the epoch that is ending, or null if it was interrupted. For handlers of
   /// epoch_end.
   [[nodiscard]] const EpochRecord* finished_epoch() const noexcept {
     return finished_ ? &epochs().back() : nullptr;
@@ -115,9 +115,9 @@ class Recorder final : public Callback {
   Mean grad_norm_, update_ratio_;  // of the running epoch
   EpochHistory epochs_;
   Clock::time_point epoch_begin_, training_end_;
-  double cut_seconds_ = 0;  // that an epoch had run when it was cut short; a resumed one adds to it
+  double cut_seconds_ = 0;  // time of an interrupted epoch, to which the resumed one adds
   std::int64_t samples_ = 0;
-  std::int64_t seen_batch_ = 0;  // the last whose end was seen
+  std::int64_t seen_batch_ = 0;  // the last one with an end event
   bool in_training_ = false;
   bool validated_ = false;
   bool finished_ = false;

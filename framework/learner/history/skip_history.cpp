@@ -61,7 +61,7 @@ StepCounts StepCounts::since(const StepCounts& before) const noexcept {
 }
 
 void SkipHistory::begin(const StepControl& control, const LossScaleOptions& scaling) {
-  // The scale was set, or is seen for the first time.
+  // The scale was set, or this is its first step.
   const bool known = counts_.applied + counts_.skipped > 0;
   if (!known || control.loss_scale != last_.loss_scale) {
     settled_ = control.clean_steps > 0;

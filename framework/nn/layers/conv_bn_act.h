@@ -16,7 +16,7 @@ struct ConvBnActOptions {
   ActivationKind activation = ActivationKind::relu();
   /// With a residual: act(bn(conv(x)) + r), or else act(bn(conv(x))) + r.
   bool residual_before_activation = false;
-  /// Weight norm and a bias in the place of BatchNorm (fastai's NormType.Weight); see Weight.
+  /// Weight norm and a bias instead of BatchNorm (fastai's NormType.Weight); see Weight.
   bool weight_norm = false;
   Init conv_init = init::default_weight();
   Init norm_init = init::ones();

@@ -3,8 +3,8 @@
 
 namespace learn::nn {
 
-/// In training mode zeroes each element with probability `p` and scales the rest by 1 / (1 - p);
-/// in eval mode hands its input on.
+/// In training mode zeroes each element with probability `p` and scales the rest by 1 / (1 - p); in
+/// eval mode passes its input through.
 class Dropout final : public Module {
  public:
   /// Throws UsageError unless `p` is in [0, 1).

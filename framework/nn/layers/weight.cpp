@@ -19,7 +19,7 @@ Init as_filled(const std::string& name, const Init& init) {
   };
 }
 
-/// The lengths of the rows of what `init` makes of a parameter `name` of that shape.
+/// Lengths of the rows of a parameter `name` of that shape, initialized by `init`.
 Init lengths_of(const std::string& name, const Shape& shape, const Init& init) {
   return [name, shape, init](Tensor& values, std::uint64_t seed, std::uint64_t stream) {
     Arena host("weight norm", cpu_pages());

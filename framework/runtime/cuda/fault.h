@@ -5,7 +5,7 @@
 /// memory, continue, and the next synchronization throws. So no step waits for a check.
 namespace learn::cuda {
 
-/// Kinds of invalid data that only the device sees.
+/// Kinds of invalid data that only the device can detect.
 enum class FaultKind : std::uint8_t { cross_entropy_class, hit_class, sample_index };
 inline constexpr int kFaultKinds = 3;
 

@@ -45,7 +45,7 @@ class Runtime {
   void synchronize();
   /// Bytes of the device's memory that all processes together have.
   [[nodiscard]] std::size_t device_bytes_used() const;
-  /// Where kernels note such data.
+  /// Memory in which kernels record such data.
   [[nodiscard]] Fault* fault(FaultKind kind) const noexcept { return faults_->device(kind); }
 
   /// The one `T` of this context, made as `T()` at its first use: plan caches and library handles,

@@ -17,7 +17,7 @@ class UploadSlot {
   /// Enqueues a copy that starts when the released contents are no longer needed. Host memory must
   /// not change until `wait`.
   void copy(void* device, const void* host, std::size_t bytes);
-  /// Computation that is enqueued from now on sees what was copied.
+  /// Work that is enqueued from now on uses the copied data.
   void publish();
   /// Waits on the host until what was published has been read from host memory.
   void wait() const;
