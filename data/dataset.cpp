@@ -57,7 +57,10 @@ void check_targets(const Dataset& set) {
                     set.labels.size());
   const std::size_t each = set.classes.size();
   if (set.targets.size() % each != 0)
-    fail<DataError>("data set '{}': {} targets for {} names", set.name, set.targets.size(), each);
+    fail<DataError>("data set '{}': {} targets are not a multiple of {} names",
+                    set.name,
+                    set.targets.size(),
+                    each);
   const bool labels = set.target_kind == TargetKind::labels;
   const auto bad = std::ranges::find_if(
       set.targets, [&](float v) { return labels ? v != 0 && v != 1 : !std::isfinite(v); });

@@ -115,7 +115,10 @@ void check(const DecodeFilesOptions& options, std::size_t files, const Dataset& 
     fail<UsageError>(
         "streamed images need one size: --image-size N, or append ':size=N' to the path");
   if (static_cast<std::int64_t>(files) != labelled.size())
-    fail<UsageError>("{} files for {} labels of '{}'", files, labelled.size(), labelled.name);
+    fail<UsageError>("'{}' has {} labels for {} files: each file needs one",
+                     labelled.name,
+                     labelled.size(),
+                     files);
 }
 
 }  // namespace

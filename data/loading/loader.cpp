@@ -261,10 +261,11 @@ struct Loader::Impl {
 Loader::Loader(Context& ctx, const Dataset& dataset, LoaderOptions options) {
   dataset.validate();
   if (options.batch_size < 1) fail<UsageError>("batch size {} is below 1", options.batch_size);
-  if (options.max_batches < 0) fail<UsageError>("{} batches per pass", options.max_batches);
+  if (options.max_batches < 0)
+    fail<UsageError>("max_batches {} is below 0 (0: no limit)", options.max_batches);
   constexpr int kMaxWorkers = 256;
   if (options.workers < 0 || options.workers > kMaxWorkers)
-    fail<UsageError>("{} loader workers, expected 0 to {}", options.workers, kMaxWorkers);
+    fail<UsageError>("{} loader workers; expected 0 to {}", options.workers, kMaxWorkers);
   if (options.prefetch < 1) fail<UsageError>("prefetch {} is below 1", options.prefetch);
   if (options.dtype != DType::f32 && !is_half(options.dtype))
     fail<UsageError>("images must be f32, f16 or bf16, not {}", options.dtype);

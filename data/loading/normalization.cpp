@@ -90,10 +90,13 @@ Normalization for_channels(const Normalization& given, std::int64_t channels) {
                      channels);
   for (std::size_t c = 0; c < count; ++c)
     if (!(out.std[c] > 0) || !std::isfinite(out.std[c]) || !std::isfinite(out.mean[c]))
-      fail<UsageError>("normalization: mean {} and standard deviation {} of channel {}",
-                       out.mean[c],
-                       out.std[c],
-                       c);
+      fail<UsageError>(
+          "normalization: channel {} has mean {} and standard deviation {}; both must be finite, "
+          "the "
+          "deviation above 0",
+          c,
+          out.mean[c],
+          out.std[c]);
   return out;
 }
 

@@ -80,7 +80,8 @@ PassOrder::PassOrder(const Dataset& dataset,
     cumulative_ = cumulative(dataset, balanced(dataset));
     wanted = by_class->samples;
   }
-  if (wanted < 0) fail<UsageError>("{} samples per pass", wanted);
+  if (wanted < 0)
+    fail<UsageError>("{} samples per pass are below 0 (0: as many as the data set has)", wanted);
   if (wanted > 0) size_ = wanted;
 }
 

@@ -88,7 +88,7 @@ void Pipeline::check_transforms() {
   constexpr std::size_t kMaxSteps = 4096;  // limited by the bits in Draw
   constexpr std::int64_t kMaxHoles = 4096;
   if (transforms_.size() > kMaxSteps)
-    fail<UsageError>("{} transforms: too many", transforms_.size());
+    fail<UsageError>("{} transforms, at most {} are possible", transforms_.size(), kMaxSteps);
   const auto crop = [&](std::int64_t size) {
     const std::int64_t rows = size == 0 ? form_.height : size;
     const std::int64_t columns = size == 0 ? form_.width : size;

@@ -287,8 +287,10 @@ Dataset synthetic10(const SyntheticOptions& options) {
   const i64 all = split_size(options.split);
   const i64 count = options.count == 0 ? all - options.first : options.count;
   if (options.first < 0 || count <= 0 || options.first + count > all)
-    fail<UsageError>(
-        "synthetic10: images {} to {} of {}", options.first, options.first + count, all);
+    fail<UsageError>("synthetic10 has images 0 to {}, not {} to {}",
+                     all - 1,
+                     options.first,
+                     options.first + count - 1);
   Dataset out;
   out.name = options.level == SyntheticLevel::hard ? "synthetic10-hard" : "synthetic10";
   out.synthetic = true;

@@ -19,7 +19,7 @@ namespace {
 /// Borrows both.
 JudgedTargets judged_targets(const Dataset& dataset, const JudgedImage& one, double threshold) {
   check<UsageError>(one.outputs.size() == dataset.classes.size(),
-                    "'{}' has {} {}, the model made {} outputs of image {}",
+                    "'{}' has {} {}, but the model made {} outputs for image {}",
                     dataset.name,
                     dataset.classes.size(),
                     dataset.target_kind == TargetKind::classes ? "classes" : "targets each",

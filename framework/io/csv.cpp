@@ -164,7 +164,7 @@ CsvTable with_header(Parser parser, const std::string& name) {
   table.lines.erase(table.lines.begin());
   for (std::size_t i = 0; i < table.rows.size(); ++i)
     if (table.rows[i].size() != table.header.size())
-      fail<DataError>("'{}', line {}: {} cells, the header has {} ({}): '{}'",
+      fail<DataError>("'{}', line {} has {} cells, but the header has {} ({}): '{}'",
                       name,
                       table.lines[i],
                       table.rows[i].size(),
@@ -197,7 +197,7 @@ void CsvWriter::rows(const std::vector<std::vector<Cell>>& rows) {
   std::string lines;
   for (const std::vector<Cell>& cells : rows) {
     check<UsageError>(cells.size() == columns_,
-                      "a row of {} cells for {} columns of '{}'",
+                      "a row of {} cells does not fit the {} columns of '{}'",
                       cells.size(),
                       columns_,
                       file_.path().string());

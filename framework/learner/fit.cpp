@@ -59,7 +59,9 @@ void Learner::check_announced(std::int64_t epochs) const {
   const std::int64_t batches = train_source().batches();
   const std::int64_t samples = train_source().samples();
   if (batches <= 0) fail<UsageError>("fit: the training source has no batches");
-  if (samples < 0) fail<UsageError>("fit: the training source announced {} samples", samples);
+  if (samples < 0)
+    fail<UsageError>("fit: the training source announced {} samples; the count cannot be negative",
+                     samples);
   if (std::int64_t all = 0; __builtin_mul_overflow(batches, epochs, &all))
     fail<UsageError>("fit: {} epochs of {} batches are too many to count", epochs, batches);
 }

@@ -40,7 +40,7 @@ std::string clock_text(double seconds) {
 
 void TextTable::row(std::vector<std::string> cells) {
   check<UsageError>(cells.size() <= columns_.size(),
-                    "a row of {} cells for {} columns",
+                    "a row of {} cells does not fit a table of {} columns",
                     cells.size(),
                     columns_.size());
   for (std::string& cell : cells) cell = printable_line(cell);

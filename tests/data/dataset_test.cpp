@@ -196,7 +196,7 @@ TEST_CASE("dataset: validate finds invalid targets") {
   refused(
       TargetKind::values,
       [](Dataset& s) { s.targets.push_back(0); },
-      "data set 'targets': 21 targets for 2 names");
+      "data set 'targets': 21 targets are not a multiple of 2 names");
   refused(
       TargetKind::values, [](Dataset& s) { s.labels = {0}; }, "has 1 classes as well as targets");
   Dataset set = test::small_set(2, 3, 3);

@@ -71,7 +71,7 @@ TEST_CASE("a table written by people has its cells, with the lines they start at
   CHECK(parse_csv("a,b\n\n", "t.csv").rows.empty());
   CHECK_THROWS_WITH_AS((void)parse_csv("\n", "t.csv"), "'t.csv' is empty", DataError);
   CHECK_THROWS_WITH_AS((void)parse_csv("a,b\n1,2\n3\n", "t.csv"),
-                       "'t.csv', line 3: 1 cells, the header has 2 (a, b): '3'",
+                       "'t.csv', line 3 has 1 cells, but the header has 2 (a, b): '3'",
                        DataError);
   CHECK_THROWS_WITH_AS((void)parse_csv("a,b\n1,2\n3,\"4\n", "t.csv"),
                        "'t.csv', line 3: a closing quote is missing",
@@ -119,7 +119,7 @@ TEST_CASE("a spreadsheet's blank rows and blanks before a quote are ignored") {
   CHECK(table.rows[1] == Strings{"2", "z \"q\""});
   CHECK(table.lines == std::vector<std::size_t>{2, 6});
   CHECK_THROWS_WITH_AS((void)parse_spreadsheet("a;b\n1;2;3\n", "t.csv"),
-                       "'t.csv', line 2: 3 cells, the header has 2 (a, b): '1;2;3'",
+                       "'t.csv', line 2 has 3 cells, but the header has 2 (a, b): '1;2;3'",
                        DataError);
   CHECK_THROWS_AS((void)parse_spreadsheet(",,\n", "t.csv"), DataError);
 }
@@ -143,7 +143,7 @@ TEST_CASE("misuse and damaged files are errors") {
   CHECK_THROWS_AS((void)read_csv(folder / "missing"), IoError);
   write_file_atomically(folder / "bad", "a,b\n1\n");
   CHECK_THROWS_WITH_AS((void)read_csv(folder / "bad"),
-                       doctest::Contains("line 2: 1 cells, the header has 2 (a, b): '1'"),
+                       doctest::Contains("line 2 has 1 cells, but the header has 2 (a, b): '1'"),
                        DataError);
   write_file_atomically(folder / "open", "a\n\"x\n");
   CHECK_THROWS_AS((void)read_csv(folder / "open"), DataError);

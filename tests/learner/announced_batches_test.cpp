@@ -78,7 +78,7 @@ TEST_CASE("an impossible number of batches is refused before the training") {
   };
   refused(0, 4, "fit: the training source has no batches");
   refused(-1, 4, "fit: the training source has no batches");
-  refused(2, -1, "fit: the training source announced -1 samples");
+  refused(2, -1, "fit: the training source announced -1 samples; the count cannot be negative");
   refused(std::int64_t{1} << 62U,
           4,
           "fit: 4 epochs of 4611686018427387904 batches are too many to count");

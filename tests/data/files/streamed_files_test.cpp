@@ -143,7 +143,7 @@ TEST_CASE("data that cannot be streamed are refused") {
         (void)stream_files(labelled, {{}}, "here", options), doctest::Contains(text), UsageError);
   };
   refused({}, "need one size");
-  refused({.size = ImageSize{8, 8}}, "1 files for 2 labels of 'few'");
+  refused({.size = ImageSize{8, 8}}, "'few' has 2 labels for 1 files: each file needs one");
   refused({.size = ImageSize{8, 8}, .max_bad = 2},
           "the share of bad files must be in [0, 1], not 2");
   labelled.labels = {0};

@@ -146,5 +146,5 @@ TEST_CASE("invalid weights are refused") {
   refused(WeightedSampling{{0, 0, 0}}, "the sum of the weights must be positive and finite, not 0");
   refused(WeightedSampling{{1e308, 1e308, 1e308}},
           "the sum of the weights must be positive and finite, not inf");
-  refused(BalancedSampling{-1}, "-1 samples per pass");
+  refused(BalancedSampling{-1}, "-1 samples per pass are below 0");
 }

@@ -332,6 +332,7 @@ TEST_CASE("transforms: impossible parameters are usage errors") {
   CHECK_NOTHROW(make({Cutout{.length = 2, .holes = 4095}}));
   CHECK_THROWS_AS(make({PixelTransform{}}), UsageError);
   CHECK_THROWS_AS(Pipeline({}, {{0, 0, 0}, {1, 0, 1}}, {4, 4}), UsageError);
-  CHECK_THROWS_WITH_AS(
-      make(std::vector<Transform>(4097, FlipLr{})), "4097 transforms: too many", UsageError);
+  CHECK_THROWS_WITH_AS(make(std::vector<Transform>(4097, FlipLr{})),
+                       "4097 transforms, at most 4096 are possible",
+                       UsageError);
 }

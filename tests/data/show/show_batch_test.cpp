@@ -167,7 +167,7 @@ TEST_CASE("a gallery shows the true class, the prediction and its probability") 
                   UsageError);
   CHECK_THROWS_WITH_AS(
       (void)predictions_grid(set, std::vector<JudgedImage>{{.index = 0, .outputs = {1}}}, ""),
-      doctest::Contains("'small' has 2 classes, the model made 1 outputs of image 0"),
+      doctest::Contains("'small' has 2 classes, but the model made 1 outputs for image 0"),
       UsageError);
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("galleries of several labels mark each that is right, wrong or missed"
   const std::vector<JudgedImage> short_one{{.index = 0, .outputs = {1}}};
   CHECK_THROWS_WITH_AS(
       (void)predictions_grid(set, short_one, ""),
-      doctest::Contains("'small' has 5 targets each, the model made 1 outputs of image 0"),
+      doctest::Contains("'small' has 5 targets each, but the model made 1 outputs for image 0"),
       UsageError);
 }
 
