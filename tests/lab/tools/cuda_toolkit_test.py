@@ -111,7 +111,7 @@ class MadeUp(Toolkit):
 
     def test_a_compiler_that_is_too_old(self):
         self.nvcc("11.8, V11.8.89")
-        self.check_off_with("nvcc 11.8.89 .*has no C\\+\\+20: 12.0 or newer is needed")
+        self.check_off_with("nvcc 11.8.89 .*does not support C\\+\\+20: 12.0 or newer is needed")
 
     def test_a_host_compiler_that_is_too_new(self):
         self.nvcc(compiles=TOO_NEW)
@@ -210,7 +210,7 @@ class PipPackages(Toolkit):
 
     def test_what_is_missing_is_named(self):
         compiler = f"-DCMAKE_CUDA_COMPILER={self.toolkit / 'bin/nvcc'}"
-        self.check_off("cuDNN's headers .*are not there: install NVIDIA's package libcudnn9-dev-cuda-.* or pip's nvidia-cudnn-cu",
+        self.check_off("cuDNN's headers .*are missing: install NVIDIA's package libcudnn9-dev-cuda-.* or pip's nvidia-cudnn-cu",
                        compiler, **self.environment())
         self.cudnn_headers("9.7.1")
         self.check_auto("cuDNN 9.7.1 .*is too old: 9.8 or newer is needed", compiler, **self.environment())
