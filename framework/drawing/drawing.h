@@ -62,7 +62,7 @@ inline constexpr double kPngScale = 2;
 /// font; a letter missing from the font comes from another one. Content outside the drawing is
 /// clipped.
 ///
-/// The same drawing renders to the same bytes with the same fonts and version of Cairo.
+/// A drawing always renders to the same bytes with the same fonts and version of Cairo.
 class Drawing {
  public:
   /// `title` is the text alternative in an SVG. Throws UsageError unless both extents are positive.

@@ -16,7 +16,7 @@ using test::OpCase;
 
 namespace {
 
-/// As in a layer: v uniform around 0, lengths g of either sign.
+/// Makes operands like a layer's: v uniform around 0, lengths g of either sign.
 OpCase weight_norm_case(const Shape& shape) {
   OpCase op;
   op.name = fmt::format("weight_norm {}", shape);

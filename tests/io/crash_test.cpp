@@ -122,7 +122,7 @@ class Reader {
   std::map<std::pair<std::string, std::string>, std::optional<int>> resumed_;
 };
 
-/// As in a run that uses the folder again.
+/// Removes temporary files, as a run does that uses the folder again.
 void sweep(DiskState& disk) {
   std::erase_if(disk, [](const auto& file) { return AtomicFile::is_temporary(file.first); });
 }

@@ -74,7 +74,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
-/// As in files from before the hash covered the header.
+/// Makes a file of the time when the hash did not cover the header.
 std::string older_file(const std::string& data, const std::string& extra = {}) {
   Digest hash(Digest::Kind::sha256);
   hash.update(std::as_bytes(std::span(data)));

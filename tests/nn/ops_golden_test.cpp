@@ -100,7 +100,7 @@ const std::map<std::string_view, Run>& runs() {
   return all;
 }
 
-/// As in make_ops.py.
+/// Returns the weights of make_ops.py.
 std::vector<double> weights(std::int64_t count) {
   std::vector<double> w;
   for (std::int64_t i = 0; i < count; ++i) w.push_back((static_cast<double>(7 * i % 11) - 4.5) / 4);

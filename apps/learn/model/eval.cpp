@@ -212,7 +212,7 @@ std::string loss_line(const Evaluation& evaluation) {
                      evaluation.summary());
 }
 
-/// The same results as in the text, for programs.
+/// Returns the results that the text shows, as JSON for programs.
 std::string to_json(const EvalOptions& options,
                     const fs::path& weights,
                     const SavedModel& saved,
@@ -247,7 +247,7 @@ std::string to_json(const EvalOptions& options,
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Options that not all targets have.
+/// Throws UsageError for an option that does not fit the kind of targets.
 void check_targets(const EvalOptions& options, const SavedModel& saved) {
   if (options.confusion) saved.require(TargetKind::classes, "--confusion");
   if (options.threshold)

@@ -129,7 +129,7 @@ void save_evaluation(const Evaluation& evaluation,
                      const std::string& title,
                      const std::filesystem::path& folder);
 
-/// As in texts: four digits after the decimal point.
+/// Prints a value with four digits after the decimal point, as texts show it.
 [[nodiscard]] std::string four_digits(double value);
 
 }  // namespace learn::cli

@@ -87,7 +87,7 @@ plot::Figure curves(const Evaluation& e, const LabelReport& report, const std::s
   return {.title = title, .panels = {std::move(panel)}};
 }
 
-/// As `labels.csv:label_delim=;` reads them.
+/// Joins labels in the form that `labels.csv:label_delim=;` reads.
 std::string in_a_cell(const std::vector<std::string>& labels) { return join(labels, kLabelDelim); }
 
 /// Evaluation of images of several labels each: scores of the labels and the share of correct

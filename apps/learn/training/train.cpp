@@ -76,7 +76,7 @@ void update(RunRecord& record, Learner& learn) {
         RunRecord::Best{checkpointer->monitor().name(), *best, checkpointer->best_epoch()};
   float highest = 0;
   for (const BatchRecord& batch : recorder->batches(learn)) highest = std::max(highest, batch.lr);
-  // As it was given: 0.01, not the float's 0.009999999776.
+  // Prints and parses it to record the given number: 0.01, not the float's 0.009999999776.
   record.peak_lr = parse_real(fmt::format("{}", highest), kAnyNumber);
   const SkipHistory& steps = recorder->steps(learn);
   record.steps = {.applied = steps.counts().applied,

@@ -17,7 +17,7 @@ std::size_t end_of_item(std::string_view text) {
   return text.size();
 }
 
-/// Unless the first one closes before the end: "(a)_(b)".
+/// Removes parentheses around the whole value, but none from "(a)_(b)".
 std::string_view without_parentheses(std::string_view value) {
   if (!value.starts_with('(')) return value;
   int depth = 0;

@@ -232,7 +232,7 @@ TEST_CASE("a parity audit names the layer whose gradients underflow") {
 TEST_CASE("a parity audit reports the loss scale that gradients need") {
   LearnerOptions options = with_momentum();
   Fated t({}, options);
-  // As for a loss that is a mean over very many values.
+  // A loss that is a mean over very many values has such small gradients.
   const auto quiet_loss = [](Learner& l) { l.set_loss(ops::scale(l.batch().loss, 1e-9)); };
   on(t.learn, Event::backward_begin, quiet_loss);
   const ParityAudit audit =

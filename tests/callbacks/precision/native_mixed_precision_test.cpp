@@ -104,7 +104,7 @@ TEST_CASE("autocast: parameters and their gradients stay f32 and layers compute 
 
 TEST_CASE("autocast training follows f32 training") {
   const std::vector<double> full = trained([](Learner&) {});
-  // As for the half model: ten roundings of 11 bits (f16) and 8 bits (bf16).
+  // The bounds are the half model's: ten roundings of 11 bits (f16) and 8 bits (bf16).
   const double f16 = distance(trained(native(kF16)), full);
   const double bf16 = distance(trained(native(kBf16)), full);
   CHECK(f16 < 10 * 0x1p-11);

@@ -138,7 +138,7 @@ TEST_CASE("every orientation of EXIF is turned upright") {
 }
 
 TEST_CASE("the orientation is read as a number of any integer type") {
-  // As in PIL, it is read neither from BYTE nor from types that are not integers.
+  // PIL, too, reads it neither from BYTE nor from types that are not integers.
   for (const bool little : {true, false})
     for (const std::size_t count : {std::size_t{1}, std::size_t{2}, std::size_t{5}}) {
       for (const Type type : {kShort, kLong, kSbyte, kSshort, kSlong, kIfd, kLong8}) {

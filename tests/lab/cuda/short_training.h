@@ -23,7 +23,7 @@ struct ShortTraining {
   nn::Loss loss = nn::cross_entropy();
 };
 
-/// As on a GPU, but narrow and short enough to take seconds when kernels are interpreted.
+/// Returns the training, made narrow and short enough to take seconds if kernels are interpreted.
 [[nodiscard]] inline ShortTraining sized(ShortTraining training) {
   if (interpreted()) {
     training.batch = 4;

@@ -253,7 +253,7 @@ def tar(members):
                 entry.type, entry.linkname = tarfile.SYMTYPE, "elsewhere"
             entry.size = len(content or b"")
             archive.addfile(entry, io.BytesIO(content or b""))
-    # As short as tar allows: the end mark, without padding blocks.
+    # The archive is as short as tar allows: the end mark, without padding blocks.
     return out.getvalue().rstrip(b"\0").ljust(512 * (len(out.getvalue().rstrip(b"\0")) // 512 + 3), b"\0")
 
 

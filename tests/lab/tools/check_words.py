@@ -78,19 +78,27 @@ def without_code(comment):
     return re.sub(r"`[^`]*`|\[begin, end\)", "`x`", comment)
 
 
+LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
+
+
+def joined(literals):
+    """Returns the content of adjacent string literals."""
+    return "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literals))
+
+
 def messages_of(text):
     """Yields (line, text) of each string literal of at least three words; adjacent literals are joined."""
     code = re.sub(r"^\s*#include.*$|//.*$", "", text, flags=re.MULTILINE)
-    for match in re.finditer(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', code):
-        joined = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[0]))
-        if joined.count(" ") >= 2:
-            yield code.count("\n", 0, match.start()) + 1, joined
+    for match in re.finditer(LITERALS, code):
+        message = joined(match[0])
+        if message.count(" ") >= 2:
+            yield code.count("\n", 0, match.start()) + 1, message
 
 
 def tests_of(text):
     """Yields (line, name) of each test case; a name starts with a capital here, as a sentence does."""
-    for match in re.finditer(r'TEST_CASE\w*\(\s*((?:"(?:[^"\\\n]|\\.)*"\s*)+)', text):
-        name = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', match[1]))
+    for match in re.finditer(rf"TEST_CASE\w*\(\s*({LITERALS})", text):
+        name = joined(match[1])
         yield text.count("\n", 0, match.start()) + 1, name[:1].upper() + name[1:]
 
 

@@ -41,7 +41,7 @@ TEST_CASE("an audit uses fp16 unless a half precision is given") {
         "bf16-amp");
   CHECK(Resolved(OptionValues{{"opt-level", "O1"}}).experiment().precision.chosen() == "fp16-amp");
   CHECK(Resolved(OptionValues{{"preset", "notebook"}}).experiment().precision.loss_scale == "512");
-  // As in the configuration of a run that worked.
+  // The configuration of a run that worked has this form.
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
   write_file_atomically(config, "[train]\nprecision = \"fp32\"\nplots = false\n");
