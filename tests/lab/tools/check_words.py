@@ -24,7 +24,7 @@ PATTERNS = {
     "As": START + r"As (?!if\b|long\b|soon\b|a result\b)",
     "Likewise": r"(?i)\blikewise\b",
     # Negate the verb.
-    "is none": r"\b(?:is|are|was|were|has|have|be) none\b|\bno (?:such )?(?:one|ones)\b|(?<!there )\b(?:is|are) no (?!longer)",
+    "is none": r"\b(?:is|are|was|were|has|have|be) none\b|\bno (?:such )?(?:one|ones)\b|\bis no (?!longer)|\bare no (?!longer)",
     "nothing but": r"\bnothing but\b|\bnone but\b",
     # Persons where there are none.
     "nobody": r"(?i)\b(?:nobody|somebody|whoever|everybody|anybody)\b",
@@ -42,6 +42,7 @@ PATTERNS = {
     "depart": r"(?i)\b(?:departs?|hardly|thereof|thereby|whereby|apart from that|hitherto)\b",
     "go on": r"\b(?:go|goes|went|going) on\b",
     "is told": r"\b(?:is|are|was|be) (?:told|asked)\b",
+    "that of": r"\bthat of\b|\bthose of\b",
     "but for": r"\bbut for\b|\bnor is\b|\bnor are\b|\bneither is\b",
     "brings along": r"\bbrings? along\b|\bcomes? about\b|\bbear(?:s)? in mind\b",
 }
