@@ -21,6 +21,7 @@ enum class ExitCode : int {
   out_of_memory = 6,
   diverged = 7,
   device = 8,
+  ranks = 9,
 };
 
 /// The base of every error `learn` throws: what was wrong, with the values, and what to do.
@@ -50,6 +51,7 @@ using IoError = ErrorOf<ExitCode::io, struct IoTag>;  ///< a file operation fail
 using OutOfMemoryError = ErrorOf<ExitCode::out_of_memory, struct OutOfMemoryTag>;
 using DivergedError = ErrorOf<ExitCode::diverged, struct DivergedTag>;  ///< loss is not finite
 using DeviceError = ErrorOf<ExitCode::device, struct DeviceTag>;  ///< device absent or failing
+using RanksError = ErrorOf<ExitCode::ranks, struct RanksTag>;     ///< ranks differ, or one is gone
 
 /// Whether an error is internal: its text then contains the place in the source. Errors that a user
 /// can cause, by an option or a file, do not.

@@ -7,7 +7,33 @@
 
 namespace learn {
 
-/// One mini-batch on the learner's device.
+/// Rows of a batch.
+struct Rows {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+/// The part of every batch that one of several ranks computes.
+struct Share {
+  int rank = 0;
+  int ranks = 1;
+  /// The rank's rows of a batch of `samples`: from rank * samples / ranks up to the next rank's.
+  /// Some ranks get no row if there are more ranks than samples.
+  [[nodiscard]] Rows of(std::int64_t samples) const noexcept {
+    const std::int64_t begin = samples * rank / ranks;
+    return {.first = begin, .count = samples * (rank + 1) / ranks - begin};
+  }
+  /// The rows that the rank runs through the model: its own, or else the batch's first, which then
+  /// counts nowhere.
+  [[nodiscard]] Rows computed(std::int64_t samples) const noexcept {
+    const Rows mine = of(samples);
+    return mine.count > 0 ? mine : Rows{.first = 0, .count = 1};
+  }
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+/// One mini-batch on the learner's device, or a rank's share of one.
 struct Batch {
   Tensor x;  ///< inputs: images (N,H,W,C), f32 unless the source makes halves
   Tensor y;  ///< targets: classes (N) i64, or soft targets (N,classes) f32
@@ -15,7 +41,13 @@ struct Batch {
   /// Number of x's last channels that are zeros and not part of the model's input, for the
   /// convolutions of a GPU.
   std::int64_t padding = 0;
+  std::int64_t whole = 0;  ///< samples of all ranks' shares; 0: the batch is not shared
+  std::int64_t first = 0;  ///< which sample of all x's first row is
+  bool spare = false;      ///< this rank has no share: its row counts nowhere
+  /// Rows of x.
   [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
+  /// Samples of all shares of the batch.
+  [[nodiscard]] std::int64_t samples() const { return whole > 0 ? whole : size(); }
 };
 
 /// Source of the loop's batches. Implementations are in data/; the loop uses only this interface.
@@ -32,6 +64,10 @@ class BatchSource {
   /// classes. Empty and 0 if unknown.
   [[nodiscard]] virtual Shape sample_shape() const { return {}; }
   [[nodiscard]] virtual int classes() const { return 0; }
+  /// Makes batches of this share's `computed` rows from the next `begin` on, with `whole`, `first`
+  /// and `spare` set; a share of one rank makes whole ones again. Returns false, and does nothing,
+  /// if the source makes whole batches only: then the learner takes the rows.
+  [[nodiscard]] virtual bool set_share(const Share&) { return false; }
   /// Starts pass number `epoch`: the order and the augmentation depend on it, the seed, and nothing
   /// else.
   virtual void begin(std::int64_t epoch) = 0;

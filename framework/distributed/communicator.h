@@ -1,0 +1,65 @@
+#pragma once
+#include "framework/core/error.h"
+#include "framework/tensor/tensor.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace learn {
+
+/// The place of a process among the processes, called ranks, that train one model together.
+struct RankPlace {
+  int rank = 0;         ///< 0 to ranks - 1
+  int ranks = 1;        ///< of all hosts
+  int local_rank = 0;   ///< 0 to local_ranks - 1, among those of the same host
+  int local_ranks = 1;  ///< of this host
+  std::string host;     ///< its name
+
+  /// For texts: "rank 3 (nodeb)".
+  [[nodiscard]] std::string name() const;
+};
+
+/// Communication between ranks. All ranks make the same calls in the same order, with operands of
+/// the same sizes; one thread of a rank makes them. Results have the same bits on all ranks.
+///
+/// A wait for ranks that do not answer ends with a RanksError that names them, after the deadline
+/// of the communicator. Then, and after any other RanksError, only `end_all` may be called.
+class Communicator {
+ public:
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  [[nodiscard]] virtual const RankPlace& place() const noexcept = 0;
+  /// What carries the messages, for people: "Open MPI 4.1.4".
+  [[nodiscard]] virtual const std::string& library() const noexcept = 0;
+
+  /// Says what the rank communicates from now on, for the text of a rank that waits for it or in
+  /// vain: "the gradients of batch 12".
+  virtual void set_purpose(std::string purpose) = 0;
+
+  /// Begins to replace `values` (n), f32 or f64, on all ranks by their sum over the ranks. Several
+  /// sums may be under way. Until `finish` nobody may touch their values.
+  virtual void begin_sum(const Tensor& values) = 0;
+  /// Advances the sums that are under way, and waits for none.
+  virtual void progress() = 0;
+  /// Waits for all sums.
+  virtual void finish() = 0;
+
+  /// Fills `all` with the bytes of all ranks, in the order of ranks; rank r has `sizes[r]`, which
+  /// may be 0. Host memory; waits.
+  virtual void gather(std::span<const std::byte> mine,
+                      std::span<const std::size_t> sizes,
+                      std::span<std::byte> all) = 0;
+  /// Replaces `values` on all ranks by those of rank `from`. Host memory; waits.
+  virtual void broadcast(std::span<std::byte> values, int from) = 0;
+
+  /// Ends the processes of all ranks, this one with `code`, after an error on this one. Whoever
+  /// calls it has printed the error. Does not wait for other ranks.
+  [[noreturn]] virtual void end_all(ExitCode code) = 0;
+};
+
+}  // namespace learn
