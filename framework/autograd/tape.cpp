@@ -153,6 +153,10 @@ Var Tape::record_node(std::vector<Var> inputs,
     std::unique_ptr<Node> node = make();
     if (observer_ != nullptr) observer_->recorded(*node, inputs, out);
     if (!needed) return out;
+    const auto reader = static_cast<std::uint32_t>(records_.size());
+    for (const Var& in : inputs)
+      if (Value& leaf = at(in); leaf.param != nullptr && leaf.first_reader == kNone)
+        leaf.first_reader = reader;
     node->inputs_ = std::move(inputs);
     records_.push_back({std::move(node), out.id_});
   }
@@ -176,21 +180,29 @@ void Tape::backward(const Var& loss, const Tensor& seed) {
     kernels::fill(ctx_, one, 1);
     pass_on(loss, one);
   }
+  for (Value& value : values_)
+    if (value.param != nullptr && value.first_reader == kNone) complete(value);
   for (std::size_t i = records_.size(); i-- > 0;) {
     Record& record = records_[i];
     Value& output = values_[record.output];
     if (output.written && backward_observer_ != nullptr)
       backward_observer_->reached(record.output, record.node->name(), output.grad);
     if (output.written) record.node->backward(*this, output.grad);
+    for (const Var& in : record.node->inputs_)
+      if (Value& value = values_[in.id_]; value.first_reader == i) complete(value);
     record.node.reset();
     if (!output.leaf) output.grad = {};
   }
-  for (const auto& [slot, id] : leaves_) {
-    Value& leaf = values_[id];
-    if (!leaf.needs_grad || leaf.param->has_grad()) continue;
+}
+
+void Tape::complete(Value& leaf) {
+  if (!leaf.needs_grad || leaf.complete) return;
+  leaf.complete = true;
+  if (!leaf.param->has_grad()) {
     kernels::fill(ctx_, leaf.param->grad, 0);
     leaf.param->adopt_grad();
   }
+  if (gradient_observer_ != nullptr) gradient_observer_->complete(*leaf.param);
 }
 
 void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel) {
@@ -198,6 +210,10 @@ void Tape::accumulate(const Var& v, FunctionRef<void(Tensor&, GradMode)> kernel)
   if (!value.needs_grad) return;
   if (value.param != nullptr) {
     ParamSlot& slot = *value.param;
+    check<Error>(!value.complete,
+                 "the gradient of '{}' was complete when an operation added to it: an operation "
+                 "must have all parameters that it uses among its inputs",
+                 slot.name);
     kernel(slot.grad, slot.has_grad() ? GradMode::accumulate : GradMode::overwrite);
     slot.adopt_grad();
     return;

@@ -42,6 +42,16 @@ class BackwardObserver {
   virtual void reached(std::uint32_t value, std::string_view operation, Tensor& gradient) = 0;
 };
 
+/// Learns when the gradients of parameters are complete, to use them during the backward pass.
+class GradientObserver {
+ public:
+  virtual ~GradientObserver() = default;
+  /// The backward pass will not write to `slot.grad` again. Called once for each trained parameter
+  /// with a leaf on the tape, also for one whose gradient is zero because the loss does not depend
+  /// on it.
+  virtual void complete(ParamSlot& slot) = 0;
+};
+
 /// Carried by the tape, so no module has a flag that could be left in the wrong state.
 enum class ForwardMode : std::uint8_t {
   train,
@@ -98,10 +108,10 @@ class Tape {
   /// Computes gradients of `loss`, one element, times `seed` (1 if undefined): a device tensor of
   /// one element of the loss's dtype or f32. Parameters' gradients go to their slots: the first
   /// writer since they were dropped overwrites, later ones add. Parameters with a leaf on this tape
-  /// that got no gradient are zeroed. Each operation and its output's gradient are freed as
-  /// soon as it has run backward. Throws
-  /// Error when called twice, for a loss that is not one element, or for one that depends on
-  /// nothing that needs a gradient.
+  /// that got no gradient are zeroed. A parameter's gradient is complete when the first operation
+  /// that read it has run backward, or from the start if none did. Each operation and its output's
+  /// gradient are freed as soon as it has run backward. Throws Error when called twice, for a loss
+  /// that is not one element, or for one that depends on nothing that needs a gradient.
   void backward(const Var& loss, const Tensor& seed = {});
 
   /// For `Node::backward`: calls `kernel(Tensor& destination, GradMode)` with the place where the
@@ -153,6 +163,8 @@ class Tape {
   /// Sets the observer of the backward pass.
   void observe_backward(BackwardObserver* observer) noexcept { backward_observer_ = observer; }
   [[nodiscard]] BackwardObserver* backward_observer() const noexcept { return backward_observer_; }
+  /// Sets the observer of parameters' gradients.
+  void observe_gradients(GradientObserver* observer) noexcept { gradient_observer_ = observer; }
 
  private:
   friend class Var;
@@ -167,7 +179,10 @@ class Tape {
     bool written = false;
     bool handed_over = false;  ///< its gradient is a tensor that others may have as well
     bool leaf = false;
+    bool complete = false;               ///< of a leaf: nothing may be added to its gradient
+    std::uint32_t first_reader = kNone;  ///< of a leaf: the record that runs backward last
   };
+  static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
   struct Record {
     std::unique_ptr<Node> node;
     std::uint32_t output;
@@ -177,6 +192,7 @@ class Tape {
   Var leaf_of(ParamSlot& slot);
   [[nodiscard]] Tensor copied(const Tensor& gradient);
   void forget_values();
+  void complete(Value& leaf);
   Var record_node(std::vector<Var> inputs, Tensor value, FunctionRef<std::unique_ptr<Node>()> make);
   [[nodiscard]] const Value& at(const Var& v) const;
   [[nodiscard]] Value& at(const Var& v);
@@ -193,6 +209,7 @@ class Tape {
   bool backward_done_ = false;
   ForwardObserver* observer_ = nullptr;
   BackwardObserver* backward_observer_ = nullptr;
+  GradientObserver* gradient_observer_ = nullptr;
 };
 
 }  // namespace learn

@@ -9,6 +9,10 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace learn;
 
@@ -277,4 +281,91 @@ TEST_CASE(
   tape.backward(ops::sum(z));
   CHECK(log.seen == "6 sum 1 4 add 1 3 add 1 2 scale 1 1 scale 2 ");
   CHECK(get(tape.grad_of(x), 0) == 3 + 2 * 100);
+}
+
+namespace {
+
+/// The parameters whose gradients became complete, in order, and what the gradients were then.
+struct Completions final : GradientObserver {
+  void complete(ParamSlot& slot) override {
+    names.push_back(slot.name);
+    gradients.push_back(get(slot.grad, 0));
+  }
+  std::vector<std::string> names;
+  std::vector<double> gradients;
+};
+
+std::unique_ptr<ParamSlot> named(Context& ctx, std::string name, double value) {
+  auto slot = make_param(ctx, {2}, value);
+  slot->name = std::move(name);
+  return slot;
+}
+
+/// An operation that uses a parameter which is not among its inputs.
+struct HiddenParamNode final : Node {
+  explicit HiddenParamNode(Var param) : hidden(std::move(param)) {}
+  std::string_view name() const override { return "hidden"; }
+  void backward(Tape& tape, const Tensor& dy) override {
+    tape.pass_on(input(0), dy);
+    tape.pass_on(hidden, dy);
+  }
+  Var hidden;
+};
+
+}  // namespace
+
+TEST_CASE("a gradient is complete once the first operation that read the parameter is done") {
+  Context ctx(kChecked);
+  auto shared = named(ctx, "shared", 2);
+  auto last = named(ctx, "last", 3);
+  auto unused = named(ctx, "unused", 1);
+  auto unreached = named(ctx, "unreached", 1);
+  auto frozen = named(ctx, "frozen", 1);
+  frozen->trainable = false;
+  Tape tape(ctx);
+  Completions seen;
+  tape.observe_gradients(&seen);
+  for (int step = 0; step < 2; ++step) {
+    seen = {};
+    tape.reset();
+    for (ParamSlot* const slot : {shared.get(), last.get(), unused.get(), unreached.get()})
+      slot->drop_grad();
+    (void)tape.param(*unused);
+    const Var x = tape.input(full(ctx.persistent(), {2}, DType::f32, 5));
+    const Var a = ops::mul(x, tape.param(*shared));
+    (void)ops::scale(tape.param(*unreached), 4);
+    const Var b = ops::mul(a, tape.param(*last));
+    const Var c = ops::mul(ops::mul(b, tape.param(*shared)), tape.param(*frozen));
+    tape.backward(ops::sum(ops::mul(c, c)));
+    CHECK(seen.names == std::vector<std::string>{"unused", "last", "unreached", "shared"});
+    // c = x s l s, so dc^2/dl = 2 c x s^2 and dc^2/ds = 4 c x s l.
+    CHECK(seen.gradients == std::vector<double>{0, 2 * 60 * 20, 0, 4 * 60 * 30});
+  }
+}
+
+TEST_CASE("a widened parameter is complete once the cast of its gradient is done") {
+  Context ctx(kChecked);
+  auto weight = named(ctx, "weight", 1);
+  weight->value = full(ctx.persistent(), {2}, DType::f16, 2);
+  weight->grad = full(ctx.persistent(), {2}, DType::f16, NAN);
+  weight->widened = true;
+  Tape tape(ctx);
+  Completions seen;
+  tape.observe_gradients(&seen);
+  const Var w = tape.param(*weight);
+  tape.backward(ops::sum(ops::mul(w, tape.param(*weight))));
+  CHECK(seen.names == std::vector<std::string>{"weight"});
+  CHECK(seen.gradients == std::vector<double>{4});
+}
+
+TEST_CASE("adding to a gradient that was complete is an error") {
+  Context ctx(kChecked);
+  auto weight = named(ctx, "weight", 2);
+  Tape tape(ctx);
+  const Var w = tape.param(*weight);
+  const Var x = tape.input(full(ctx.persistent(), {2}, DType::f32, 5), true);
+  const Var y = tape.record({x}, x.value(), HiddenParamNode(w));
+  CHECK_THROWS_WITH_AS(tape.backward(ops::sum(y)),
+                       doctest::Contains("the gradient of 'weight' was complete"),
+                       Error);
 }
