@@ -31,19 +31,11 @@ class GradientAccumulation final : public Callback {
   [[nodiscard]] std::vector<std::string> claims() const override;
   void train_begin(Learner& learn) override;
   void backward_begin(Learner& learn) override;
-  void backward_end(Learner& learn) override;
 
  private:
-  /// Weight of a batch relative to the window's first batch; undefined where it is 1.
-  [[nodiscard]] Tensor ratio_to_first(Learner& learn);
-  [[nodiscard]] Tensor weighted_ratio(Learner& learn, const Tensor& weight);
-
   AccumulateEvery every_;
   std::int64_t window_batches_ = 0;
   std::int64_t window_samples_ = 0;
-  std::int64_t reference_ = 0;  // samples in the window's first batch, whose weight is 1
-  // Device counterparts, (1) f32 each, for losses that define weights.
-  Tensor first_weight_, sum_of_weights_;
 };
 
 }  // namespace learn::callbacks

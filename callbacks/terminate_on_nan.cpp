@@ -42,7 +42,11 @@ void TerminateOnNan::terminate(Learner& learn, const std::string& why) {
 }
 
 void TerminateOnNan::backward_begin(Learner& learn) {
-  if (!learn.context().device().is_cpu()) return;
+  // Several ranks have one loss, on which all decide, after the backward pass.
+  if (learn.context().device().is_cpu() && learn.exchange() == nullptr) look_at_loss(learn);
+}
+
+void TerminateOnNan::look_at_loss(Learner& learn) {
   const double loss = get(learn.batch().loss.value(), 0);
   if (std::isfinite(loss)) return;
   terminate(learn,
@@ -54,7 +58,10 @@ void TerminateOnNan::backward_begin(Learner& learn) {
 
 void TerminateOnNan::backward_end(Learner& learn) {
   Context& ctx = learn.context();
-  if (ctx.device().is_cpu()) return;
+  if (ctx.device().is_cpu()) {
+    if (learn.exchange() != nullptr) look_at_loss(learn);
+    return;
+  }
   const Tensor& loss = learn.batch().loss.value();
   kernels::find_non_finite(ctx, loss, learn.optimizer().control());
   kernels::find_non_finite(ctx, loss, seen_);

@@ -37,6 +37,7 @@ class TerminateOnNan final : public Callback {
 
  private:
   void look(Learner& learn);
+  void look_at_loss(Learner& learn);
   void terminate(Learner& learn, const std::string& why);
 
   std::string why_;

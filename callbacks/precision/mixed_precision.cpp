@@ -36,10 +36,11 @@ void MixedPrecision::backward_end(Learner& learn) {
   auto& control = learn.optimizer().control();
   // Gradients of several batches are added in f32, not in half, because the next batch overwrites
   // the half.
-  optim::unscale_half_gradients(
-      params,
-      control,
-      learn.progress().gradients_held ? GradMode::accumulate : GradMode::overwrite);
+  if (!learn.batch().half_gradients_taken)
+    optim::unscale_half_gradients(
+        params,
+        control,
+        learn.progress().gradients_held ? GradMode::accumulate : GradMode::overwrite);
   if (learn.batch().outcome == Outcome::deferred) return;
   // Gradients of f32 parameters accumulate in place, still scaled, until the step is due.
   optim::unscale_full_gradients(params, control);

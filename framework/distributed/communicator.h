@@ -13,7 +13,7 @@ namespace learn {
 struct RankPlace {
   int rank = 0;         ///< 0 to ranks - 1
   int ranks = 1;        ///< of all hosts
-  int local_rank = 0;   ///< 0 to local_ranks - 1, among those of the same host
+  int local_rank = 0;   ///< 0 to local_ranks - 1, on the same host
   int local_ranks = 1;  ///< of this host
   std::string host;     ///< its name
 
@@ -34,15 +34,15 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
   [[nodiscard]] virtual const RankPlace& place() const noexcept = 0;
-  /// What carries the messages, for people: "Open MPI 4.1.4".
+  /// The library that carries the messages, for people: "Open MPI 4.1.4".
   [[nodiscard]] virtual const std::string& library() const noexcept = 0;
 
   /// Says what the rank communicates from now on, for the text of a rank that waits for it or in
   /// vain: "the gradients of batch 12".
   virtual void set_purpose(std::string purpose) = 0;
 
-  /// Begins to replace `values` (n), f32 or f64, on all ranks by their sum over the ranks. Several
-  /// sums may be under way. Until `finish` nobody may touch their values.
+  /// Starts to replace `values` (n), f32 or f64, on all ranks by their sum over the ranks. Several
+  /// sums may be under way. Their values must not be used until `finish`.
   virtual void begin_sum(const Tensor& values) = 0;
   /// Advances the sums that are under way, and waits for none.
   virtual void progress() = 0;
@@ -54,11 +54,12 @@ class Communicator {
   virtual void gather(std::span<const std::byte> mine,
                       std::span<const std::size_t> sizes,
                       std::span<std::byte> all) = 0;
-  /// Replaces `values` on all ranks by those of rank `from`. Host memory; waits.
+  /// Sends `values` of rank `from` to all ranks, where they replace the rank's own. Host memory;
+  /// waits.
   virtual void broadcast(std::span<std::byte> values, int from) = 0;
 
-  /// Ends the processes of all ranks, this one with `code`, after an error on this one. Whoever
-  /// calls it has printed the error. Does not wait for other ranks.
+  /// Ends the processes of all ranks, this one with `code`, after an error that this one has
+  /// printed. Does not wait for other ranks.
   [[noreturn]] virtual void end_all(ExitCode code) = 0;
 };
 

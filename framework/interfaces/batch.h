@@ -46,6 +46,8 @@ struct Batch {
   bool spare = false;      ///< this rank has no share: its row counts nowhere
   /// Rows of x.
   [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
+  /// Samples that this rank's share has: rows of x that count.
+  [[nodiscard]] std::int64_t counted() const { return spare ? 0 : size(); }
   /// Samples of all shares of the batch.
   [[nodiscard]] std::int64_t samples() const { return whole > 0 ? whole : size(); }
 };

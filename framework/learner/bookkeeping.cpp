@@ -1,5 +1,8 @@
 // Preparation, counting and cleanup around passes and batches.
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/step/step.h"
+#include "framework/learner/exchange.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/dry_pass.h"
 #include "framework/runtime/transfer.h"
@@ -15,6 +18,12 @@ std::int64_t other_batch_size(std::int64_t samples, std::int64_t size) {
     if (samples % other != 1) return other;
   for (std::int64_t other = size + 1;; ++other)
     if (samples % other != 1) return other;
+}
+
+Tensor filled(Context& ctx, double value) {
+  Tensor out = ctx.empty({1}, DType::f32);
+  kernels::fill(ctx, out, value);
+  return out;
 }
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -34,8 +43,43 @@ bool Learner::begin_train_pass() {
     state_.progress.pass_first_skipped = optimizer_->read_control().skipped;
   }
   state_.results.train_loss = kNaN;
-  train_source().begin(state_.progress.epoch_clock);
+  if (options_.loss.weight) update_weight_.prepare(ctx_);
+  begin_pass_of(train_source(), state_.progress.epoch_clock);
   return true;
+}
+
+/// Sources that cannot make a share make whole batches, of which `take_share` takes it.
+void Learner::begin_pass_of(BatchSource& source, std::int64_t epoch) {
+  const Exchange* const ranks = exchange();
+  const Share share = ranks != nullptr ? ranks->share() : Share{};
+  takes_share_ = !source.set_share(share) && share.ranks > 1;
+  source.begin(epoch);
+}
+
+/// Copies the rows, because kernels rely on the alignment of tensors.
+void Learner::take_share() {
+  const Share share = exchange()->share();
+  const std::int64_t samples = batch_.size();
+  const Rows rows = share.computed(samples);
+  const auto copied = [&](const Tensor& of_all) {
+    Tensor out = ctx_.empty(of_all.rows(rows.first, rows.count).shape(), of_all.dtype());
+    copy(ctx_, of_all.rows(rows.first, rows.count), out);
+    return out;
+  };
+  batch_.x = copied(batch_.x);
+  if (batch_.y.defined()) batch_.y = copied(batch_.y);
+  if (!batch_.index.empty())
+    batch_.index = {batch_.index.begin() + rows.first,
+                    batch_.index.begin() + rows.first + rows.count};
+  batch_.whole = samples;
+  batch_.first = rows.first;
+  batch_.spare = share.of(samples).count == 0;
+}
+
+/// Rows of the batch as they would be without other ranks.
+Tensor Learner::of_all_ranks(const Tensor& rows) {
+  Exchange* const ranks = exchange();
+  return ranks != nullptr ? ranks->whole(ctx_, rows, batch_) : rows;
 }
 
 void Learner::begin_train_metrics() {
@@ -68,6 +112,7 @@ bool Learner::next_batch(BatchSource& source) {
     check_pass_is_whole();
     return false;
   }
+  if (takes_share_) take_share();
   if (state_.progress.batch_in_pass == 0) check_batch(source);
   if (state_.progress.training && state_.progress.pass_first_batch > 0)
     check_place(state_.progress.batch_in_pass < state_.progress.batches);
@@ -117,9 +162,21 @@ void Learner::check_batches() const { check_smallest_batch(ForwardMode::train_un
 void Learner::check_smallest_batch(ForwardMode mode) const {
   const BatchSource& source = train_source();
   const Shape sample = source.sample_shape();
-  if (source.smallest_batch() != 1 || sample.rank() == 0) return;
+  const Exchange* const ranks = exchange();
+  const std::int64_t parts = ranks != nullptr ? ranks->share().ranks : 1;
+  const std::int64_t smallest = source.smallest_batch();
+  // Some ranks have the share that is rounded down, and at least one row to compute.
+  if (smallest == 0 || smallest / parts > 1 || sample.rank() == 0) return;
   const auto norm = nn::norm_of_single_values(model(), params(), sample, mode, state_.autocast);
   if (!norm) return;
+  if (parts > 1)
+    fail<UsageError>(
+        "the smallest training batch has {} samples for {} ranks, so on a rank BatchNorm '{}' has "
+        "one value per channel and no variance: use at least 2 samples per rank in every batch "
+        "(--batch-size, --drop-last), or fewer ranks",
+        smallest,
+        parts,
+        *norm);
   const std::int64_t samples = source.samples();
   if (samples == source.batches())
     fail<UsageError>(
@@ -180,7 +237,42 @@ void Learner::backward() {
   // One that took no part has what an earlier batch left there: as a leaf it gets zeros.
   for (std::int64_t i = 0; i < params().size(); ++i)
     if (ParamSlot& slot = params().slot(i); slot.trainable) (void)tape_.param(slot);
+  Exchange* const ranks = exchange();
+  if (ranks == nullptr) {
+    if (state_.progress.gradients_held || batch_.outcome == Outcome::deferred)
+      weigh({});
+    else
+      update_weight_.clear();
+    tape_.backward(batch_.loss, batch_.seed);
+    return;
+  }
+  const BatchTotals totals = ranks->agree(state_.progress, batch_, params());
+  weigh(filled(ctx_, totals.weight));
+  // Gradients of a batch without an update stay with the rank.
+  const bool sends = batch_.outcome == Outcome::pending;
+  if (sends)
+    ranks->begin_gradients(
+        params(),
+        optimizer_->control(),
+        state_.progress.gradients_held ? GradMode::accumulate : GradMode::overwrite);
+  tape_.observe_gradients(sends ? ranks : nullptr);
   tape_.backward(batch_.loss, batch_.seed);
+  if (sends) ranks->end_gradients(totals.part);
+  batch_.half_gradients_taken = sends;
+  take_totals(totals);
+}
+
+/// Puts the batch's weight into the seed; `whole` is the weight of all ranks' shares.
+void Learner::weigh(const Tensor& whole) {
+  Tensor factor = update_weight_.add(ctx_, !state_.progress.gradients_held, batch_, whole);
+  if (!factor.defined()) return;
+  if (batch_.seed.defined()) kernels::multiply(ctx_, batch_.seed, factor, factor);
+  batch_.seed = factor;
+}
+
+void Learner::take_totals(const BatchTotals& totals) {
+  batch_.loss = tape_.input(filled(ctx_, totals.loss));
+  batch_.weight = totals.weighted ? filled(ctx_, totals.weight) : Tensor();
 }
 
 /// Counters are updated before the callbacks receive the end event, so that a saved state contains
@@ -197,7 +289,8 @@ void Learner::finish_batch() {
   if (batch_.outcome == Outcome::pending) batch_.outcome = Outcome::skipped;
   if (batch_.loss.defined() && batch_.outcome != Outcome::cancelled) {
     state_.losses.add(ctx_, batch_);
-    if (state_.train_metrics) state_.train_metrics->add(batch_.pred.value(), batch_.y);
+    if (state_.train_metrics)
+      state_.train_metrics->add(of_all_ranks(batch_.pred.value()), of_all_ranks(batch_.y));
   }
   if (!batch_.pred.defined()) return;  // it ended before it could change anything
   state_.progress.gradients_held = batch_.outcome == Outcome::deferred;
@@ -218,7 +311,9 @@ void Learner::validate_epoch(BatchSource& source) {
   state_.results.metrics.clear();
   for (const Metric& metric : options_.metrics)
     state_.results.metrics.emplace_back(metric.name, kNaN);
-  const auto add_metrics = [&] { metrics.add(batch_.pred.value(), batch_.y); };
+  const auto add_metrics = [&] {
+    metrics.add(of_all_ranks(batch_.pred.value()), of_all_ranks(batch_.y));
+  };
   const auto take_results = [&] {
     state_.results.valid_loss = state_.valid_losses.mean(ctx_);
     state_.results.valid_samples = state_.valid_losses.samples();

@@ -13,6 +13,7 @@
 
 namespace learn {
 
+class Exchange;
 class Learner;
 struct PrecisionState;
 
@@ -21,6 +22,7 @@ namespace order {
 inline constexpr int kFaultInjection =
     -60;  ///< so that all others receive a fault as if it were real
 inline constexpr int kMixedPrecision = -50;
+inline constexpr int kDataParallel = -45;
 inline constexpr int kDefault = 0;
 inline constexpr int kGradientAccumulation = 10;
 inline constexpr int kGradientClip = 20;
@@ -58,6 +60,9 @@ class Callback {
   [[nodiscard]] virtual std::vector<std::string> metrics() const { return {}; }
   /// The precision that this callback sets, or null if it sets none. Loading a state writes to it.
   [[nodiscard]] virtual PrecisionState* precision() { return nullptr; }
+  /// The connection to other processes that train the same model, or null: the loop then computes
+  /// a share of each batch, and has the gradients, losses and outputs of whole ones.
+  [[nodiscard]] virtual Exchange* exchange() { return nullptr; }
   /// Whether it runs in a sandbox, a training that leaves no trace (`Sandbox`). Callbacks that
   /// define a step do; callbacks that control a whole training, record, show or write it do not. By
   /// default the order decides: callbacks that run before schedules do.
@@ -89,7 +94,8 @@ template <std::derived_from<Callback> C>
 #define LEARN_IS_BASES(name) \
   requires { requires std::is_same_v<decltype(&C::name), decltype(&Callback::name)>; }
   return !(LEARN_IS_BASES(captured_options) && LEARN_IS_BASES(claims) && LEARN_IS_BASES(metrics) &&
-           LEARN_IS_BASES(precision) && LEARN_IS_BASES(visit_state) && LEARN_IS_BASES(attached));
+           LEARN_IS_BASES(precision) && LEARN_IS_BASES(exchange) && LEARN_IS_BASES(visit_state) &&
+           LEARN_IS_BASES(attached));
 #undef LEARN_IS_BASES
 }
 

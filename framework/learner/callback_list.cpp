@@ -138,6 +138,12 @@ PrecisionState* CallbackList::precision() const {
   return nullptr;
 }
 
+Exchange* CallbackList::exchange() const {
+  for (const Entry& entry : entries_)
+    if (Exchange* const found = entry.callback->exchange()) return found;
+  return nullptr;
+}
+
 void CallbackList::visit_state(StateVisitor& visitor) {
   std::map<std::string, int> seen;
   for (const Entry& entry : entries_) {

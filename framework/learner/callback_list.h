@@ -73,6 +73,8 @@ class CallbackList {
 
   /// The state of the callback that sets the precision; null if none does.
   [[nodiscard]] PrecisionState* precision() const;
+  /// The connection between ranks; null if this process trains alone.
+  [[nodiscard]] Exchange* exchange() const;
   /// Visits the state of each callback under its name; a second one of the same name is "name_2".
   void visit_state(StateVisitor& visitor);
   /// The `captured_options` of all callbacks, each after its number.

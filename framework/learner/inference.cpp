@@ -111,11 +111,14 @@ Predictions Learner::get_preds(BatchSource& source, const PredictionParts& parts
   Predictions out;
   run_activity(Activity::predict, [&] {
     const auto collect = [&] {
-      preds.push_back(to_host(ctx_, batch_.pred.value()));
-      if (parts.with_inputs) inputs.push_back(to_host(ctx_, batch_.x));
+      const auto add = [&](std::vector<Tensor>& to, const Tensor& rows) {
+        to.push_back(to_host(ctx_, of_all_ranks(rows)));
+      };
+      add(preds, batch_.pred.value());
+      if (parts.with_inputs) add(inputs, batch_.x);
       if (!batch_.y.defined()) return;
-      targets.push_back(to_host(ctx_, batch_.y));
-      if (parts.with_losses) losses.push_back(to_host(ctx_, sample_losses()));
+      add(targets, batch_.y);
+      if (parts.with_losses) add(losses, sample_losses());
     };
     evaluate(source, collect, [&] { out.loss = state_.valid_losses.mean(ctx_); });
   });

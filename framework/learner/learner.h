@@ -6,6 +6,7 @@
 #include "framework/learner/find/lr_find.h"
 #include "framework/learner/learner_state.h"
 #include "framework/learner/loop_state.h"
+#include "framework/learner/update_weight.h"
 #include "framework/metrics/metric.h"
 #include "framework/nn/loss.h"
 #include "framework/nn/model.h"
@@ -210,8 +211,10 @@ class Learner {
   /// scope is not opened; from step_begin: the same as cancel(Scope::step).
   void skip_step();
   /// This batch ends without an update, and the backward pass of the next one adds to its
-  /// gradients. From backward_begin. If that next batch is skipped or is cancelled after its
-  /// forward pass, or the training pass ends, the gradients are dropped.
+  /// gradients, so that the window makes the update of one big batch, in which each batch counts by
+  /// the weight of its loss (`nn::Loss::weight`), usually its number of samples. From
+  /// backward_begin. If that next batch is skipped or is cancelled after its forward pass, or the
+  /// training pass ends, the gradients are dropped.
   void defer_step();
 
   // Values that a handler may replace. Throws std::logic_error at other events than those stated
@@ -284,6 +287,8 @@ class Learner {
   /// Losses and metrics of the last passes.
   [[nodiscard]] const PassResults& results() const noexcept { return state_.results; }
   [[nodiscard]] const CallbackList& callbacks() const noexcept { return callbacks_; }
+  /// The connection between ranks; null if this process trains alone.
+  [[nodiscard]] Exchange* exchange() const { return callbacks_.exchange(); }
   /// Whether the update of the current batch was made; also false if the device skipped it because
   /// a gradient was not finite, which `batch().outcome` does not show. From step_end and batch_end
   /// of a training batch; waits for the device.
@@ -390,6 +395,11 @@ class Learner {
   [[nodiscard]] Var forward(ForwardMode mode);
   void compute_loss();
   void backward();
+  void weigh(const Tensor& whole);
+  void take_totals(const BatchTotals& totals);
+  void begin_pass_of(BatchSource& source, std::int64_t epoch);
+  void take_share();
+  [[nodiscard]] Tensor of_all_ranks(const Tensor& rows);
   void finish(Scope scope);
   void finish_batch();
   void drop_held_gradients();
@@ -424,6 +434,8 @@ class Learner {
   BatchRun batch_;
   // Set a seed that gradients of this update are still scaled by; batches share it that are held.
   std::vector<const Callback*> seeded_by_;
+  UpdateWeight update_weight_;
+  bool takes_share_ = false;  // of each batch of the running pass
 };
 
 }  // namespace learn

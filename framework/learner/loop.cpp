@@ -1,5 +1,6 @@
 // The loop, as described in event.h. Preparation, counting and cleanup around it are in
 // bookkeeping.cpp, events and scopes in events.cpp.
+#include "framework/learner/exchange.h"
 #include "framework/learner/learner.h"
 
 #include <stdexcept>
@@ -36,6 +37,7 @@ bool Learner::train_batch() {
   backward();
   emit(Event::backward_end);
   if (cancelled() || batch_.outcome != Outcome::pending) return false;
+  update_weight_.divide(params());
   run(Scope::step, [&] { step(); });
   return !cancelled() && batch_.outcome == Outcome::stepped;
 }
@@ -58,7 +60,7 @@ void Learner::evaluate(BatchSource& source,
   state_.valid_losses.begin(ctx_, source.batches());
   run(Scope::validate, [&] {
     params().refresh_working();  // a handler may have written masters
-    source.begin(0);
+    begin_pass_of(source, 0);
     for (; next_batch(source); ++state_.progress.batch_in_pass)
       run(Scope::batch, [&] { evaluate_batch(each_batch); });
     at_end();
@@ -71,6 +73,8 @@ void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   if (cancelled()) return;
   if (batch_.y.defined()) {
     compute_loss();
+    if (Exchange* const ranks = exchange())
+      take_totals(ranks->agree(state_.progress, batch_, params()));
     state_.valid_losses.add(ctx_, batch_);
   }
   each_batch();

@@ -32,13 +32,26 @@ enum class Outcome : std::uint8_t {
 /// State of the current batch, created for each batch: its content, the values computed from it,
 /// and its outcome. Handlers replace members through `Learner::set_x` and its like.
 struct BatchRun : Batch {
-  Var pred;       ///< undefined until loss_begin
-  Var loss;       ///< as recorded, never scaled; undefined until backward_begin
+  Var pred;  ///< undefined until loss_begin
+  /// The recorded loss, never scaled; undefined until backward_begin. With several ranks it belongs
+  /// to this rank's share until the backward pass, and to the whole batch from backward_end on, as
+  /// `weight` does.
+  Var loss;
   Tensor weight;  ///< of the loss, see nn::Loss: one f32 element; undefined: the number of samples
   Tensor seed;  ///< gradient of the loss for the backward pass: one device element; undefined is 1
   Outcome outcome = Outcome::pending;
+  /// Half gradients are in the f32 gradients already, unscaled, because ranks sum them there.
+  bool half_gradients_taken = false;
   const Callback* seed_set_by = nullptr;  ///< the first to set the seed
   const Callback* unscaled_by = nullptr;  ///< callback that unscaled the gradients
+};
+
+/// Sums over the shares that several ranks have of one batch.
+struct BatchTotals {
+  double loss = 0;        ///< mean over the samples, each weighted as in the loss
+  double weight = 0;      ///< of the loss, see nn::Loss
+  bool weighted = false;  ///< the loss gave it; otherwise it is the number of samples
+  double part = 0;        ///< this rank's part of the weight, 0 to 1
 };
 
 /// The scopes that are open, outermost first, and which of them was cancelled (ADR 0003).

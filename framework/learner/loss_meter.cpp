@@ -34,9 +34,9 @@ void LossMeter::add(Context& ctx, const BatchRun& batch) {
     if (batch.weight.defined())
       kernels::cast(ctx, batch.weight, weight);
     else
-      kernels::fill(ctx, weight, static_cast<double>(batch.size()));
+      kernels::fill(ctx, weight, static_cast<double>(batch.samples()));
   }
-  samples_.push_back(batch.size());
+  samples_.push_back(batch.samples());
 }
 
 /// From the first batch on whose loss has a weight, all have one.

@@ -32,8 +32,7 @@ class ThreadCommunicator : public Communicator {
   [[nodiscard]] virtual const RankTraffic& traffic() const noexcept = 0;
 };
 
-/// Runs `work` in `ranks` threads and waits for all. Rethrows the first rank's exception, but that
-/// of a rank that was only waiting for one that threw last.
+/// Runs `work` in `ranks` threads and waits for all. Rethrows the exception that came first.
 void run_ranks(int ranks,
                FunctionRef<void(ThreadCommunicator&)> work,
                const RankThreadsOptions& options = {});

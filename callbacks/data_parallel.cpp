@@ -1,0 +1,98 @@
+#include "callbacks/data_parallel.h"
+
+#include "framework/core/fnv1a.h"
+#include "framework/core/log.h"
+#include "framework/learner/learner.h"
+
+#include <cstring>
+#include <span>
+
+namespace learn::callbacks {
+namespace {
+
+/// The state from which an update starts, in the order of its names.
+std::vector<Tensor> state_of(nn::ParamStore& params) {
+  std::vector<Tensor> parts{params.flat_master(), params.flat_buffers()};
+  for (auto& [name, state] : params.states()) parts.push_back(state.values);
+  return parts;
+}
+
+std::uint64_t names_of(nn::ParamStore& params) {
+  std::uint64_t hash = fnv1a("");
+  for (const auto& [name, state] : params.states())
+    hash = fnv1a_words(std::array{hash, fnv1a(name), state.values.bytes()});
+  return fnv1a_words(std::array{hash, params.flat_master().bytes(), params.flat_buffers().bytes()});
+}
+
+/// Flat buffers have a multiple of 8 bytes.
+std::uint64_t hash_of(const std::vector<Tensor>& parts) {
+  std::uint64_t hash = fnv1a("");
+  for (const Tensor& part : parts) {
+    std::uint64_t word = 0;
+    for (std::size_t at = 0; at + sizeof word <= part.bytes(); at += sizeof word) {
+      std::memcpy(&word, part.raw() + at, sizeof word);
+      hash = (hash ^ word) * kFnv1aPrime;
+    }
+  }
+  return hash;
+}
+
+}  // namespace
+
+DataParallel::DataParallel(Communicator& communicator, const DataParallelOptions& options)
+    : verify_(options.verify) {
+  check<UsageError>(options.bucket_mb > 0 && options.bucket_mb <= 1024,
+                    "data_parallel: a bucket must have more than 0 and at most 1024 megabytes, "
+                    "not {}",
+                    options.bucket_mb);
+  check<UsageError>(options.verify >= 0,
+                    "data_parallel: verify={} is below 0 (0: never compare the ranks)",
+                    options.verify);
+  if (communicator.place().ranks == 1) return;
+  exchange_ = std::make_unique<Exchange>(
+      communicator,
+      ExchangeOptions{.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
+                      .overlap = options.overlap});
+}
+
+std::vector<std::string> DataParallel::claims() const { return {"join several ranks"}; }
+
+void DataParallel::attached(Learner& learn) {
+  check<UsageError>(exchange_ == nullptr || learn.context().device().is_cpu(),
+                    "several ranks can only train on CPUs so far: use the device cpu, or one "
+                    "process for {}",
+                    learn.context().device());
+}
+
+void DataParallel::train_begin(Learner& learn) {
+  if (exchange_ == nullptr) return;
+  Communicator& communicator = exchange_->communicator();
+  nn::ParamStore& params = learn.params();
+  const std::int64_t epochs = learn.progress().epoch_clock;
+  if (const int rank = exchange_->different_rank(epochs, names_of(params)); rank != 0)
+    fail<RanksError>(
+        "{} and {} have different parameters or optimizers: all ranks must build the same model",
+        exchange_->name_of(0),
+        exchange_->name_of(rank));
+  std::vector<Tensor> state = state_of(params);
+  if (exchange_->different_rank(epochs, hash_of(state)) == 0) return;
+  log::info("[data_parallel] the ranks start with different weights: all take rank 0's");
+  for (Tensor& part : state) communicator.broadcast({part.raw(), part.bytes()}, 0);
+  params.commit_buffers();
+  params.refresh_working();
+}
+
+void DataParallel::epoch_end(Learner& learn) {
+  if (exchange_ == nullptr || verify_ == 0 || learn.progress().epoch_clock % verify_ != 0) return;
+  const int rank =
+      exchange_->different_rank(learn.progress().epoch_clock, hash_of(state_of(learn.params())));
+  if (rank != 0)
+    fail<RanksError>(
+        "the weights of {} and {} differ after epoch {}: something changes them on one rank "
+        "only, such as a callback that draws random numbers or reads a clock",
+        exchange_->name_of(0),
+        exchange_->name_of(rank),
+        learn.progress().epoch_clock);
+}
+
+}  // namespace learn::callbacks

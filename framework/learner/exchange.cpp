@@ -1,0 +1,283 @@
+#include "framework/learner/exchange.h"
+
+#include "framework/core/fnv1a.h"
+#include "framework/kernels/cast/cast.h"
+#include "framework/kernels/elementwise/elementwise.h"
+#include "framework/kernels/step/gradients.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/factory.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+namespace learn {
+namespace {
+
+constexpr std::size_t kHostName = 64;
+
+/// The layout of the trained parameters in the flat gradients, as a hash.
+std::uint64_t layout_of(const nn::ParamStore& params) {
+  std::vector<std::int64_t> words{static_cast<std::int64_t>(params.working_dtype()),
+                                  static_cast<std::int64_t>(params.master_dtype())};
+  for (int group = 0; group < params.groups(); ++group)
+    for (const nn::Segment& run : params.segments(group, true))
+      words.insert(words.end(), {group, run.begin, run.count, run.first_param});
+  return fnv1a_words(words);
+}
+
+}  // namespace
+
+/// Without padding, because it is sent as bytes.
+struct Exchange::Word {
+  enum class About : std::int32_t { training, evaluation, comparison };
+
+  double loss = 0;
+  double weight = 0;
+  std::uint64_t value = 0;  // of a comparison; of a training batch the layout of the parameters
+  std::int64_t clock = 0;   // the batch's number in the training or in the pass
+  std::int64_t samples = 0;
+  About about = About::training;
+  std::int32_t outcome = 0;
+  std::int32_t weighted = 0;
+  std::int32_t requests_end = 0;
+
+  [[nodiscard]] std::string text() const {
+    constexpr std::array kOutcome{
+        "updates with", "made an update of", "skips", "holds", "cancelled"};
+    if (about == About::comparison) return fmt::format("compares weights after {} epochs", clock);
+    if (about == About::evaluation)
+      return fmt::format("evaluates batch {} of {} samples", clock, samples);
+    return fmt::format("{} training batch {} of {} samples",
+                       kOutcome[static_cast<std::size_t>(outcome)],
+                       clock,
+                       samples);
+  }
+};
+
+Exchange::Exchange(Communicator& communicator, const ExchangeOptions& options)
+    : communicator_(communicator), options_(options) {
+  const RankPlace& place = communicator.place();
+  std::array<char, kHostName> mine{};
+  std::ranges::copy(place.host.substr(0, kHostName - 1), mine.begin());
+  const auto ranks = static_cast<std::size_t>(place.ranks);
+  std::vector<std::array<char, kHostName>> all(ranks);
+  communicator.set_purpose("the names of hosts");
+  communicator.gather(std::as_bytes(std::span(mine)),
+                      std::vector<std::size_t>(ranks, kHostName),
+                      std::as_writable_bytes(std::span(all)));
+  for (int rank = 0; rank < place.ranks; ++rank)
+    names_.push_back(
+        RankPlace{.rank = rank, .host = all[static_cast<std::size_t>(rank)].data()}.name());
+}
+
+Share Exchange::share() const noexcept {
+  return {.rank = communicator_.place().rank, .ranks = communicator_.place().ranks};
+}
+
+BatchTotals Exchange::agree(const FitProgress& progress,
+                            const BatchRun& batch,
+                            const nn::ParamStore& params) {
+  Word mine{.loss = get(batch.loss.value(), 0),
+            .weight = static_cast<double>(batch.counted()),
+            .value = progress.training ? layout_of(params) : 0,
+            .clock = (progress.training ? progress.batch_clock : progress.batch_in_pass) + 1,
+            .samples = batch.samples(),
+            .about = progress.training ? Word::About::training : Word::About::evaluation,
+            .outcome = static_cast<std::int32_t>(batch.outcome),
+            .weighted = batch.weight.defined() ? 1 : 0,
+            .requests_end = requests_end_ ? 1 : 0};
+  if (batch.weight.defined() && !batch.spare) mine.weight = get(batch.weight, 0);
+  const std::vector<Word> words = meet(mine);
+  const auto other = std::ranges::find_if(
+      words, [&](const Word& word) { return word.value != words.front().value; });
+  if (other != words.end())
+    fail<RanksError>(
+        "{} and {} train other parameters, or with another precision: all ranks must build the "
+        "same "
+        "model and freeze the same layers",
+        names_.front(),
+        names_[static_cast<std::size_t>(other - words.begin())]);
+  BatchTotals totals{.loss = words.front().loss};
+  double sum = 0;
+  end_requested_ = false;
+  for (const Word& word : words) {
+    totals.weight += word.weight;
+    if (word.weight > 0) sum += word.weight * word.loss;
+    totals.weighted = totals.weighted || word.weighted != 0;
+    end_requested_ = end_requested_ || word.requests_end != 0;
+  }
+  if (totals.weight > 0) totals.loss = sum / totals.weight;
+  totals.part =
+      totals.weight > 0 ? mine.weight / totals.weight : 1 / static_cast<double>(words.size());
+  return totals;
+}
+
+int Exchange::different_rank(std::int64_t clock, std::uint64_t value) {
+  const std::vector<Word> words =
+      meet({.value = value, .clock = clock, .about = Word::About::comparison});
+  const auto other = std::ranges::find_if(
+      words, [&](const Word& word) { return word.value != words.front().value; });
+  return other == words.end() ? 0 : static_cast<int>(other - words.begin());
+}
+
+std::vector<Exchange::Word> Exchange::meet(const Word& mine) {
+  std::vector<Word> words(names_.size());
+  communicator_.set_purpose(fmt::format("others: it {}", mine.text()));
+  communicator_.gather(std::as_bytes(std::span(&mine, 1)),
+                       std::vector<std::size_t>(words.size(), sizeof(Word)),
+                       std::as_writable_bytes(std::span(words)));
+  const Word& first = words.front();
+  for (std::size_t rank = 1; rank < words.size(); ++rank) {
+    const Word& other = words[rank];
+    if (other.about != first.about || other.clock != first.clock ||
+        other.samples != first.samples || other.outcome != first.outcome)
+      fail<RanksError>(
+          "{} {}, but {} {}: all ranks must have the same batches and decide alike. A callback may "
+          "decide by losses, metrics and counters, which are the same on all ranks, but not by a "
+          "rank's own inputs, outputs or time",
+          names_.front(),
+          first.text(),
+          names_[rank],
+          other.text());
+  }
+  return words;
+}
+
+void Exchange::begin_gradients(nn::ParamStore& params,
+                               DeviceArray<StepControl>& control,
+                               GradMode mode) {
+  params_ = &params;
+  control_ = &control;
+  mode_ = mode;
+  plan_buckets();
+}
+
+/// A bucket can be sent when its first parameter's gradient is complete, and the backward pass
+/// usually comes to the parameters in the reverse order of their declaration.
+void Exchange::plan_buckets() {
+  buckets_.clear();
+  bucket_of_.clear();
+  sent_ = 0;
+  for (int group = 0; group < params_->groups(); ++group)
+    for (const bool halves : {true, false}) add_to_buckets(group, halves);
+  std::ranges::stable_sort(buckets_, std::ranges::greater(), &Bucket::first_param);
+  for (std::size_t at = 0; at < buckets_.size(); ++at) {
+    Bucket& bucket = buckets_[at];
+    for (std::int64_t i = 0; i < params_->size(); ++i) {
+      const ParamSlot& slot = params_->slot(i);
+      const bool within =
+          params_->offset(i) >= bucket.begin && params_->offset(i) < bucket.begin + bucket.count;
+      if (!slot.trainable || !within) continue;
+      bucket_of_.emplace(&slot, at);
+      ++bucket.missing;
+    }
+  }
+}
+
+void Exchange::add_to_buckets(int group, bool halves) {
+  const auto pieces =
+      halves ? params_->half_segments(group, true) : params_->full_segments(group, true);
+  const auto limit = static_cast<std::int64_t>(options_.bucket_bytes / sizeof(float));
+  bool open = false;
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    const bool follows = open && piece->begin + piece->count == buckets_.back().begin &&
+                         buckets_.back().count < limit;
+    if (!follows) buckets_.push_back({.first_param = piece->first_param, .halves = halves});
+    open = true;
+    Bucket& bucket = buckets_.back();
+    bucket.begin = piece->begin;
+    bucket.count += piece->count;
+    bucket.first_param = std::min(bucket.first_param, piece->first_param);
+  }
+}
+
+void Exchange::complete(ParamSlot& slot) {
+  const auto found = bucket_of_.find(&slot);
+  if (found == bucket_of_.end()) return;
+  --buckets_[found->second].missing;
+  while (options_.overlap && sent_ < buckets_.size() && buckets_[sent_].missing == 0)
+    send(buckets_[sent_++]);
+  communicator_.progress();
+}
+
+void Exchange::send(Bucket& bucket) {
+  Context& ctx = params_->context();
+  Tensor values = params_->flat_grad().range(bucket.begin, bucket.count);
+  if (bucket.halves)
+    kernels::unscale_to_master_grads(
+        ctx, params_->flat_half_grad().range(bucket.begin, bucket.count), values, *control_, mode_);
+  if (is_half(values.dtype())) {
+    bucket.staged = ctx.empty(values.shape(), DType::f32);
+    kernels::cast(ctx, values, bucket.staged);
+    values = bucket.staged;
+  }
+  communicator_.begin_sum(values);
+}
+
+void Exchange::end_gradients(double part) {
+  while (sent_ < buckets_.size()) {
+    check<Error>(buckets_[sent_].missing == 0,
+                 "a gradient of parameter '{}' or a later one is not complete after the backward "
+                 "pass",
+                 params_->info(buckets_[sent_].first_param).name);
+    send(buckets_[sent_++]);
+  }
+  begin_statistics(part);
+  communicator_.finish();
+  Context& ctx = params_->context();
+  for (Bucket& bucket : buckets_) {
+    Tensor values = params_->flat_grad().range(bucket.begin, bucket.count);
+    if (bucket.staged.defined()) kernels::cast(ctx, bucket.staged, values);
+    // The verdict of a rank's own halves is not the same on all ranks, but this one is.
+    if (bucket.halves) kernels::find_non_finite(ctx, values, *control_);
+    bucket.staged = {};
+  }
+  if (params_->flat_half_grad().defined()) params_->drop_half_gradients();
+  end_statistics();
+}
+
+void Exchange::begin_statistics(double part) {
+  Context& ctx = params_->context();
+  const Tensor& now = params_->flat_buffers();
+  if (now.elements() == 0) return;
+  changes_ = ctx.empty(now.shape(), now.dtype());
+  kernels::scale(ctx, params_->flat_committed_buffers(), -1, changes_);
+  kernels::add(ctx, changes_, now, changes_);
+  kernels::scale(ctx, changes_, part, changes_);
+  communicator_.begin_sum(changes_);
+}
+
+/// Statistics that no rank changed keep their bits.
+void Exchange::end_statistics() {
+  if (!changes_.defined()) return;
+  Tensor& now = params_->flat_buffers();
+  kernels::add(params_->context(), params_->flat_committed_buffers(), changes_, now);
+  changes_ = {};
+}
+
+Tensor Exchange::whole(Context& ctx, const Tensor& rows, const Batch& batch) {
+  check<UsageError>(rows.shape().rank() > 0 && rows.shape()[0] == batch.size(),
+                    "several ranks join outputs and targets by samples: a batch of {} samples has "
+                    "{} of shape {}, whose first extent must be the number of samples",
+                    batch.size(),
+                    rows.dtype(),
+                    rows.shape());
+  const std::size_t row = rows.bytes() / static_cast<std::size_t>(batch.size());
+  std::vector<std::size_t> sizes;
+  for (Share each{.ranks = share().ranks}; each.rank < each.ranks; ++each.rank)
+    sizes.push_back(static_cast<std::size_t>(each.of(batch.samples()).count) * row);
+  Shape shape = rows.shape();
+  shape.set(0, batch.samples());
+  Tensor all = ctx.empty(shape, rows.dtype());
+  const std::size_t mine = static_cast<std::size_t>(batch.counted()) * row;
+  communicator_.set_purpose("outputs of a batch");
+  communicator_.gather({rows.raw(), mine}, sizes, {all.raw(), all.bytes()});
+  return all;
+}
+
+}  // namespace learn

@@ -1,0 +1,108 @@
+#pragma once
+#include "framework/autograd/tape.h"
+#include "framework/distributed/communicator.h"
+#include "framework/kernels/common/step_control.h"
+#include "framework/learner/fit_progress.h"
+#include "framework/learner/loop_state.h"
+#include "framework/nn/param_store.h"
+#include "framework/runtime/device_array.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace learn {
+
+struct ExchangeOptions {
+  std::size_t bucket_bytes = std::size_t{4} << 20U;  ///< of gradients that are summed at once
+  /// Sums gradients during the backward pass; false: after it, for comparisons.
+  bool overlap = true;
+};
+
+/// Makes the batches of several ranks one: each computes its share of the rows, and then all have
+/// the gradients, running statistics, loss and outputs of the whole batch, with the same bits. Used
+/// by the Learner's loop; in host memory.
+///
+/// A gradient is summed as soon as it is complete, in buckets: contiguous ranges of the flat
+/// gradients, never across a parameter group or the border between halves and f32. Their order is
+/// the same on all ranks, whatever the order of a rank's operations.
+class Exchange final : public GradientObserver {
+ public:
+  /// Borrows the communicator. All ranks do this together.
+  explicit Exchange(Communicator& communicator, const ExchangeOptions& options = {});
+
+  [[nodiscard]] Share share() const noexcept;
+  [[nodiscard]] Communicator& communicator() const noexcept { return communicator_; }
+  /// For texts: "rank 3 (nodeb)".
+  [[nodiscard]] const std::string& name_of(int rank) const {
+    return names_[static_cast<std::size_t>(rank)];
+  }
+
+  /// Tells the other ranks about the batch, whose loss is computed, and what they tell. Throws
+  /// RanksError, naming a rank, if they are at another batch, decided otherwise, or train other
+  /// parameters.
+  [[nodiscard]] BatchTotals agree(const FitProgress& progress,
+                                  const BatchRun& batch,
+                                  const nn::ParamStore& params);
+
+  /// The first rank whose `value` is not rank 0's; 0 if all have the same. Compares them at
+  /// `clock`, which all ranks must have reached; throws as `agree`.
+  [[nodiscard]] int different_rank(std::int64_t clock, std::uint64_t value);
+
+  /// Starts the sums of a backward pass. Half gradients are taken to the f32 gradients first, with
+  /// `mode`, and unscaled.
+  void begin_gradients(nn::ParamStore& params, DeviceArray<StepControl>& control, GradMode mode);
+  void complete(ParamSlot& slot) override;
+  /// Ends them, and sums what the batch changed in the running statistics, weighing this rank's by
+  /// `part`. Sets `found_inf` if a half gradient's sum is not finite.
+  void end_gradients(double part);
+
+  /// The rows of all ranks in the order of samples, for `rows`, one for each row of `batch`.
+  /// Throws UsageError for another number.
+  [[nodiscard]] Tensor whole(Context& ctx, const Tensor& rows, const Batch& batch);
+
+  /// Says whether this rank wants to end the training. All ranks learn of it with the next batch
+  /// that they agree on.
+  void request_end(bool wanted) noexcept { requests_end_ = wanted; }
+  /// Whether a rank wanted to when the ranks last agreed.
+  [[nodiscard]] bool end_requested() const noexcept { return end_requested_; }
+
+ private:
+  /// The message of a rank before it communicates anything else, so that ranks that do different
+  /// things learn of it before their messages are mixed up.
+  struct Word;
+  struct Bucket {
+    std::int64_t begin = 0, count = 0;  ///< of the flat gradients, in elements
+    std::int64_t first_param = 0;       ///< the one that is declared first
+    std::int64_t missing = 0;           ///< gradients that are not complete
+    int group = 0;
+    bool halves = false;  ///< written as half copies
+    Tensor staged{};      ///< f32 copies of gradients that are kept in halves
+  };
+
+  [[nodiscard]] std::vector<Word> meet(const Word& mine);
+  void plan_buckets();
+  void add_to_buckets(int group, bool halves);
+  void send(Bucket& bucket);
+  void begin_statistics(double part);
+  void end_statistics();
+
+  Communicator& communicator_;
+  ExchangeOptions options_;
+  std::vector<std::string> names_;
+  bool requests_end_ = false;
+  bool end_requested_ = false;
+
+  // The running backward pass.
+  nn::ParamStore* params_ = nullptr;
+  DeviceArray<StepControl>* control_ = nullptr;
+  GradMode mode_ = GradMode::overwrite;
+  std::vector<Bucket> buckets_;  // in the order in which they are sent
+  std::unordered_map<const ParamSlot*, std::size_t> bucket_of_;
+  std::size_t sent_ = 0;
+  Tensor changes_;  // of the running statistics
+};
+
+}  // namespace learn
