@@ -63,10 +63,7 @@ struct Loader::Impl {
     host = make_upload_arena(ctx, "loader");
     // One more than prefetched, for the batch that the caller is still using.
     slots.resize(options.workers == 0 ? 1 : static_cast<std::size_t>(options.prefetch) + 1);
-    const std::int64_t size = std::min(options.batch_size, order.size());
-    constexpr std::int64_t kLeast = 8;  // smaller parts cost more to assign than to prepare
-    part = std::max(kLeast, ceil_div(size, std::max(1, options.workers)));
-    parts = ceil_div(size, part);
+    const std::int64_t size = largest_batch();
     for (Slot& slot : slots) {
       slot.x = samples_of_batch(*host, pipeline.out_shape(), size, options.dtype);
       slot.y = targets_of_batch(*host, dataset, size);
@@ -84,12 +81,45 @@ struct Loader::Impl {
     return std::min(batch * options.batch_size, order.size());
   }
 
-  /// Prepares samples [from, to) of batch number `batch` of the running pass in its slot.
+  [[nodiscard]] std::int64_t largest_batch() const {
+    return std::min(options.batch_size, order.size());
+  }
+  [[nodiscard]] std::int64_t size_of(std::int64_t batch) const {
+    return first_sample(batch + 1) - first_sample(batch);
+  }
+  /// Returns the draws of the pass that are the share of batch number `batch`.
+  [[nodiscard]] Rows share_of(std::int64_t batch) const {
+    Rows rows = share.computed(size_of(batch));
+    rows.first += first_sample(batch);
+    return rows;
+  }
+
+  /// Sets the share of the starting pass, and the parts in which workers prepare it. Only while no
+  /// worker is busy.
+  void set_share(const Share& starting) {
+    share = starting;
+    const std::int64_t rows = ceil_div(largest_batch(), static_cast<std::int64_t>(share.ranks));
+    constexpr std::int64_t kLeast = 8;  // smaller parts cost more to assign than to prepare
+    part = std::max(kLeast, ceil_div(rows, std::max(1, options.workers)));
+    parts = ceil_div(rows, part);
+  }
+
+  /// Sets the share's position in batch number `batch`.
+  void describe(std::int64_t batch, Batch& out) const {
+    const bool shared = share.ranks > 1;
+    const std::int64_t samples = size_of(batch);
+    out.whole = shared ? samples : 0;
+    out.first = shared ? share.computed(samples).first : 0;
+    out.spare = shared && share.of(samples).count == 0;
+    out.index = samples_of(batch);
+  }
+
+  /// Prepares rows [from, to) of the share of batch number `batch` of the running pass in its slot.
   void fill(std::int64_t batch, std::int64_t from, std::int64_t to, SampleScratch& scratch) {
-    const std::int64_t first = first_sample(batch);
-    to = std::min(to, first_sample(batch + 1) - first);
+    const Rows rows = share_of(batch);
+    to = std::min(to, rows.count);
     if (from >= to) return;
-    const std::span chosen = std::span(draws).subspan(static_cast<std::size_t>(first + from),
+    const std::span chosen = std::span(draws).subspan(static_cast<std::size_t>(rows.first + from),
                                                       static_cast<std::size_t>(to - from));
     Slot& slot = slot_of(batch);
     fill_targets(slot.y.rows(from, to - from), chosen);
@@ -177,6 +207,7 @@ struct Loader::Impl {
     wake_caller.wait(lock, [&] { return busy == 0; });
     epoch = new_epoch;
     draws = order.draws(epoch);
+    set_share(next_share);
     if (device != nullptr) device->begin(draws);
     taken = position;
     next_part = position * parts;
@@ -186,18 +217,18 @@ struct Loader::Impl {
   }
 
   [[nodiscard]] std::vector<std::int64_t> samples_of(std::int64_t batch) const {
-    std::vector<std::int64_t> samples(draws.begin() + first_sample(batch),
-                                      draws.begin() + first_sample(batch + 1));
+    const Rows rows = share_of(batch);
+    const auto first = draws.begin() + rows.first;
+    std::vector<std::int64_t> samples(first, first + rows.count);
     for (std::int64_t& sample : samples) sample = order.sample_of(sample);
     return samples;
   }
 
   bool next_on_device(Batch& batch) {
     if (taken >= end) return false;
-    const std::int64_t from = first_sample(taken);
-    const std::int64_t to = first_sample(taken + 1);
-    device->fill(from, to - from, epoch, batch);
-    batch.index = samples_of(taken++);
+    const Rows rows = share_of(taken);
+    device->fill(rows.first, rows.count, epoch, batch);
+    describe(taken++, batch);
     return true;
   }
 
@@ -240,17 +271,20 @@ struct Loader::Impl {
   std::vector<Slot> slots;
   std::unique_ptr<Uploads> uploads;  // from the slots, for batches that are uploaded to a device
   std::int64_t batches = 0;
-  std::int64_t part = 1;                  // samples of a batch that a worker takes at a time
-  std::int64_t parts = 1;                 // parts per batch
   std::unique_ptr<DeviceBatches> device;  // if set, there are neither slots nor workers
   SampleScratch inline_scratch;
+  Share next_share;      // of the passes that are started from now on
   bool resumes = false;  // the next pass starts at `taken`, if it is for this epoch
 
-  std::mutex mutex;  // guards all below; `draws` and `epoch` change only while workers are idle
+  // Guards all below. `draws`, `epoch`, `share` and `part` change only while workers are idle.
+  std::mutex mutex;
   std::condition_variable_any wake_workers;
   std::condition_variable wake_caller;
   std::vector<std::int64_t> draws;
   std::int64_t epoch = 0;
+  Share share;                        // of the batches of this pass
+  std::int64_t part = 1;              // rows of a batch that a worker takes at a time
+  std::int64_t parts = 1;             // parts per batch
   std::int64_t next_part = 0;         // the next part to prepare, counted through the pass
   std::int64_t taken = 0;             // batches handed out, including the current one
   std::int64_t end = 0;               // batches in this pass; 0: no pass
@@ -292,6 +326,17 @@ const LoaderOptions& Loader::options() const noexcept { return impl_->options; }
 
 bool Loader::on_device() const noexcept { return impl_->device != nullptr; }
 
+bool Loader::set_share(const Share& share) {
+  if (share.ranks < 1 || share.rank < 0 || share.rank >= share.ranks)
+    fail<UsageError>(
+        "rank {} of {} cannot have a share of the batches; ranks count from 0, and there is at "
+        "least 1",
+        share.rank,
+        share.ranks);
+  impl_->next_share = share;
+  return true;
+}
+
 void Loader::begin(std::int64_t epoch) {
   PassPosition position = impl_->position();
   impl_->resumes = false;
@@ -302,7 +347,7 @@ bool Loader::next(Batch& batch) {
   if (impl_->device != nullptr) return impl_->next_on_device(batch);
   const Slot* slot = impl_->take();
   if (slot == nullptr) return false;
-  batch.index = impl_->samples_of(impl_->taken - 1);
+  impl_->describe(impl_->taken - 1, batch);
   const auto size = static_cast<std::int64_t>(batch.index.size());
   batch.x = slot->x.rows(0, size);
   batch.y = slot->y.rows(0, size);

@@ -55,6 +55,12 @@ class Loader final : public BatchSource {
   [[nodiscard]] std::int64_t batches() const override;
   [[nodiscard]] std::int64_t samples() const override;
   [[nodiscard]] std::int64_t smallest_batch() const override;
+  /// Prepares only the rows of the share, identical, bit for bit, to those rows of the whole batch.
+  /// `batches`, `samples` and `smallest_batch` still count whole batches, and so does a state: a
+  /// run may resume with another number of ranks. The share holds for the passes that start
+  /// afterwards, at `begin` or when a state is loaded; set it before loading a state if no `begin`
+  /// follows. Throws UsageError for a rank that does not exist.
+  [[nodiscard]] bool set_share(const Share& share) override;
   void begin(std::int64_t epoch) override;
   /// `batch.x` and `batch.y` are views of the loader's memory, reused from batch to batch.
   [[nodiscard]] bool next(Batch& batch) override;

@@ -168,6 +168,38 @@ TEST_CASE("a resident pass that was saved in the middle continues where it was")
   CHECK(!resumed.next(batch));
 }
 
+TEST_CASE("a share of a batch on a device has the rows of the host, resident or uploaded") {
+  const Dataset data = images();
+  // Batches of 4, 4 and 3: with 5 ranks some have no row.
+  for (const int ranks : {1, 2, 3, 5})
+    for (const bool resident : {true, false})
+      for (int rank = 0; rank < ranks; ++rank) {
+        CAPTURE(ranks);
+        CAPTURE(resident);
+        CAPTURE(rank);
+        Context cuda(test::on_cuda());
+        Context cpu({.threads = 1});
+        LoaderOptions options = options_for(DType::f16);
+        Loader host(cpu, data, options);
+        options.resident = resident;
+        Loader device(cuda, data, options);
+        CHECK(device.on_device() == resident);
+        for (Loader* loader : {&host, &device}) {
+          REQUIRE(loader->set_share({rank, ranks}));
+          loader->begin(1);
+        }
+        Batch expected, got;
+        while (host.next(expected)) {
+          REQUIRE(device.next(got));
+          check_same(cuda, got, expected);
+          CHECK(got.whole == expected.whole);
+          CHECK(got.first == expected.first);
+          CHECK(got.spare == expected.spare);
+        }
+        CHECK(!device.next(got));
+      }
+}
+
 TEST_CASE("uploaded batches are complete for pending work") {
   const Dataset data = images();
   for (const int workers : {0, 2}) {
