@@ -31,7 +31,10 @@ KeptBatches::KeptBatches(Context& ctx, BatchSource& source, std::int64_t epoch, 
       batches_.push_back({.x = copied(ctx, batch.x),
                           .y = copied(ctx, batch.y),
                           .index = batch.index,
-                          .padding = batch.padding});
+                          .padding = batch.padding,
+                          .whole = batch.whole,
+                          .first = batch.first,
+                          .spare = batch.spare});
   }
   MemoryLoader loader(place);
   HostStagingVisitor loading(ctx, loader);
@@ -43,7 +46,7 @@ KeptBatches::KeptBatches(const KeptBatches& others, std::int64_t count)
       again_(true),
       first_epoch_(others.first_epoch_),
       pass_(count),
-      samples_(count * others.batches_.front().size()),
+      samples_(count * others.batches_.front().samples()),
       sample_shape_(others.sample_shape_),
       classes_(others.classes_) {}
 

@@ -8,8 +8,8 @@
 
 namespace learn::callbacks {
 
-/// Batches of a source, kept in memory. Passes are planned to have the same length as in the
-/// source.
+/// Batches of a source, kept in memory, or the shares of batches if the source makes those. Passes
+/// are planned to have the same length as in the source.
 class KeptBatches final : public BatchSource {
  public:
   /// Copies the first `count` batches of a source, from the pass `epoch` on, and from further
