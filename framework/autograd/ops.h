@@ -33,7 +33,9 @@ namespace learn::ops {
 [[nodiscard]] Var concat(std::span<const Var> parts, int axis);
 /// In training mode each element is zeroed with probability `p` in [0,1) and the rest scaled by
 /// 1/(1-p); the mask is random4(seed, dropout, batch, stream and element), so it depends on nothing
-/// else. In eval mode returns `x` itself. Throws UsageError for a bad `p`.
+/// else. Elements are counted from the whole batch's first row, with the rows in x's first
+/// dimension (TapeOptions::first_row). In eval mode returns `x` itself. Throws UsageError for a bad
+/// `p`.
 [[nodiscard]] Var dropout(const Var& x, double p);
 /// Sum and mean of all elements: one element of shape (), f32 (f64 for f64 input).
 [[nodiscard]] Var sum(const Var& x);

@@ -65,6 +65,10 @@ struct TapeOptions {
   bool grad = true;
   /// Identifies the batch to the random numbers of this forward pass (dropout).
   std::uint64_t batch = 0;
+  /// Index in the whole batch of the tape's first row: the rows of a share draw the random numbers
+  /// that they draw in the whole batch. Kernels get it by value, unlike `batch`, so a captured
+  /// graph is valid only for the `first_row` it was captured with.
+  std::int64_t first_row = 0;
   /// f16 or bf16: operations cast their inputs by their rules (autocast.h).
   std::optional<DType> autocast{};
 };

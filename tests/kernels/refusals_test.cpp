@@ -110,10 +110,10 @@ TEST_CASE("elementwise operations refuse mismatched operands") {
       kernels::copy_into_columns(ctx, x, whole, outer, offset);
     };
   };
-  const auto dropout = [&](double p, const Tensor& batch) {
-    return [&, p, batch] {
+  const auto dropout = [&](double p, const Tensor& batch, std::int64_t first = 0) {
+    return [&, p, batch, first] {
       Tensor y = make({2});
-      kernels::dropout(ctx, {.p = p, .batch = batch}, make({2}), y);
+      kernels::dropout(ctx, {.p = p, .batch = batch, .first = first}, make({2}), y);
     };
   };
   const auto cast = [&](const Tensor& x, const Tensor& y) {
@@ -133,6 +133,11 @@ TEST_CASE("elementwise operations refuse mismatched operands") {
       {"concat: columns [3, 5) of 4", columns(make({2, 2}), 2, 3)},
       {"dropout: the probability must be in [0, 1), not 1", dropout(1, make({1}, DType::i64))},
       {"dropout: the batch's number must be one i64 element", dropout(0.5, make({1}))},
+      {"dropout: the first of 2 elements must be from 0 to 1099511627774 in the mask, not -1",
+       dropout(0.5, make({1}, DType::i64), -1)},
+      {"dropout: the first of 2 elements must be from 0 to 1099511627774 in the mask, not "
+       "1099511627775",
+       dropout(0.5, make({1}, DType::i64), 1099511627775)},
       {"cast: shapes differ: (2) and (3)", cast(make({2}), make({3}))},
       {"cast: needs a floating type, got i64", cast(make({2}, DType::i64), make({2}))},
       {"cast: needs a floating type, got i64", cast(make({2}), make({2}, DType::i64))},

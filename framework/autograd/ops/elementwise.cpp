@@ -7,6 +7,8 @@
 #include "framework/kernels/reduce/reduce.h"
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace learn::ops {
@@ -91,6 +93,15 @@ Var broadcast(const MapFunction& f, const Var& a, const Var& b) {
   return map(f, std::array{a, b}, CastClass::given);
 }
 
+/// Returns the index in the whole batch of the first element of a value on the tape.
+std::int64_t first_element(const Tape& tape, const Shape& shape) {
+  if (shape.elements() == 0 || shape.rank() == 0) return 0;
+  std::int64_t first = 0;
+  if (__builtin_mul_overflow(tape.options().first_row, shape.elements() / shape[0], &first))
+    return std::numeric_limits<std::int64_t>::max();  // an error of the kernel
+  return first;
+}
+
 Var scaled_sum(const Var& x, double factor) {
   Tape& tape = x.tape();
   Tensor y = tape.empty({}, x.dtype() == DType::f64 ? DType::f64 : DType::f32);
@@ -157,7 +168,8 @@ Var dropout(const Var& x, double p) {
   check<UsageError>(p >= 0 && p < 1, "dropout: the probability must be in [0, 1), not {}", p);
   Tape& tape = x.tape();
   if (!tape.training() || p == 0) return x;
-  kernels::DropoutMask mask{p, tape.batch_index(), tape.next_random_stream()};
+  kernels::DropoutMask mask{
+      p, tape.batch_index(), tape.next_random_stream(), first_element(tape, x.shape())};
   Tensor y = tape.empty(x.shape(), x.dtype());
   kernels::dropout(tape.context(), mask, x.value(), y);
   return tape.record({x}, y, DropoutNode(std::move(mask)));

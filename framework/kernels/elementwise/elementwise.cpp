@@ -91,7 +91,18 @@ void dropout(Context& ctx, const DropoutMask& mask, const Tensor& x, Tensor& y, 
         "dropout: the batch's number must be one i64 element");
   check_device(ctx, "dropout", mask.batch);
   check_device(ctx, "dropout", x);
-  const DropoutDraw draw{ctx.seed(), mask.p, mask.batch.data<std::int64_t>(), mask.stream << 40U};
+  constexpr unsigned kStreamBits = 40;
+  // Beyond, the elements would have the numbers of the next stream.
+  const std::int64_t last_first = (std::int64_t{1} << kStreamBits) - x.elements();
+  check<UsageError>(mask.first >= 0 && mask.first <= last_first,
+                    "dropout: the first of {} elements must be from 0 to {} in the mask, not {}",
+                    x.elements(),
+                    last_first,
+                    mask.first);
+  const DropoutDraw draw{ctx.seed(),
+                         mask.p,
+                         mask.batch.data<std::int64_t>(),
+                         (mask.stream << kStreamBits) + static_cast<std::uint64_t>(mask.first)};
   dispatch(ctx, "dropout", x.dtype(), [&]<class T>(const auto& exec) {
     dropout(exec, draw, x.data<T>(), y.data<T>(), mode, x.elements());
   });

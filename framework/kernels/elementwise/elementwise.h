@@ -22,15 +22,17 @@ void scale(
 /// common/bias.h.
 void add_bias(Context& ctx, const Tensor& x, const Tensor& bias, Tensor& y);
 /// Parameters of a dropout mask. Element i is dropped if uniform01(random4(seed, dropout, batch,
-/// (stream << 40) + i).v[0]) < p, with the context's seed. The result is identical, bit for bit,
-/// for any number of threads.
+/// (stream << 40) + first + i).v[0]) < p, with the context's seed. The result is identical, bit for
+/// bit, for any number of threads.
 struct DropoutMask {
   double p = 0;              ///< probability to drop, in [0, 1)
   Tensor batch;              ///< (1) i64 on the device, so that a replayed step can change it
   std::uint64_t stream = 0;  ///< index of the random operation in the forward pass, below 2^24
+  std::int64_t first = 0;  ///< index of x's first element in the whole batch, whose end is <= 2^40
 };
 /// Computes y (+)= x / (1 - p) where the mask keeps x, and 0 elsewhere. Throws UsageError for an
-/// invalid p. The backward pass is the same operation on dy, so nothing needs to be kept.
+/// invalid p or `first`. The backward pass is the same operation on dy, so nothing needs to be
+/// kept.
 void dropout(Context& ctx,
              const DropoutMask& mask,
              const Tensor& x,

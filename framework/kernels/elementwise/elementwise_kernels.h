@@ -11,7 +11,7 @@ struct DropoutDraw {
   std::uint64_t seed;
   double p;
   const std::int64_t* batch;    ///< one number, in the executor's memory
-  std::uint64_t first_element;  ///< of the counter
+  std::uint64_t first_element;  ///< counter of element 0
 };
 
 /// A part (outer, inner) of a concatenation (outer, width): its columns from `offset` on.
