@@ -41,7 +41,7 @@ class Stopwatch final : public Callback {
     const std::int64_t warm_up = std::min(kWarmUp, fit.batches - 1);
     ++batches_;
     if (batches_ <= warm_up) return begin_clock(learn);
-    samples_ += learn.batch().size();
+    samples_ += learn.batch().samples();
     learn.sync_step_clock();  // waits for the device
     seconds_ = std::chrono::duration<double>(Clock::now() - begin_).count();
     if (seconds_ >= kEnough && !fit.gradients_held)

@@ -19,7 +19,7 @@ class StepTimer final : public Callback {
   [[nodiscard]] bool runs_in_sandbox() const override { return true; }
   void batch_end(Learner& learn) override {
     constexpr std::int64_t kWarmUp = 2;
-    if (++batches_ > kWarmUp) samples_ += learn.batch().size();
+    if (++batches_ > kWarmUp) samples_ += learn.batch().samples();
     if (batches_ == kWarmUp) {
       learn.sync_step_clock();  // waits for the device
       begin_ = Clock::now();

@@ -53,7 +53,7 @@ void Progress::train_begin(Learner& learn) {
 void Progress::batch_end(Learner& learn) {
   if (learn.progress().activity != Activity::fit) return;
   (learn.progress().training ? training_ : validation_)
-      .add(seconds_since(last_batch_), learn.batch().size());
+      .add(seconds_since(last_batch_), learn.batch().samples());
   last_batch_ = Clock::now();
   const double wait = options_.live == Live::bar ? kRedrawSeconds : options_.heartbeat_seconds;
   if (options_.live == Live::off || seconds_since(last_shown_) < wait) return;

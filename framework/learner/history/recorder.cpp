@@ -61,7 +61,7 @@ void Recorder::batch_end(Learner& learn) {
   if (!fit.training || fit.activity != Activity::fit) return;
   seen_batch_ = fit.batch_clock;
   if (learn.batch().outcome == Outcome::cancelled) return;
-  samples_ += learn.batch().size();
+  samples_ += learn.batch().samples();
   if (!learn.batch().loss.defined()) return;  // skipped before there was one
   if (static_cast<std::int64_t>(pending_.size()) == kPending) read_pending(learn);
   keep_on_device(learn);
