@@ -1,3 +1,5 @@
+#include "framework/kernels/elementwise/elementwise.h"
+
 #include "framework/kernels/activation/activation.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
@@ -66,6 +68,30 @@ TEST_CASE("casts on the device equal the host's, bit for bit") {
       const Comparison same = same_bits(to_host(cuda, y), expected);
       CHECK_MESSAGE(same, same.text);
     }
+}
+
+TEST_CASE("a dropout mask on the device may start at any element, as the host's") {
+  Context cuda({.device = Device::cuda()});
+  Context host({.device = Device::cpu()});
+  constexpr std::int64_t kElements = 1001;
+  // Far from zero, so that a zero is an element that was dropped.
+  const Tensor x = uniform(host.persistent(), {kElements}, DType::f32, 1, 2, 5);
+  const Tensor batch = full(host.persistent(), {1}, DType::i64, 7);
+  Tensor whole(host.persistent(), {kElements}, DType::f32);
+  kernels::dropout(host, {.p = 0.4, .batch = batch, .stream = 3}, x, whole);
+  for (const std::int64_t first : {0, 1, 500, 1000}) {
+    CAPTURE(first);
+    const std::int64_t count = kElements - first;
+    Tensor y = cuda.empty({count}, DType::f32);
+    kernels::dropout(
+        cuda,
+        {.p = 0.4, .batch = to_device(cuda, cuda.step(), batch), .stream = 3, .first = first},
+        to_device(cuda, cuda.step(), x.range(first, count)),
+        y);
+    const Comparison same =
+        all_close(to_host(cuda, y), whole.range(first, count), tolerance(DType::f32), 0);
+    CHECK_MESSAGE(same, same.text);
+  }
 }
 
 TEST_CASE("fill reaches every element of every type") {
