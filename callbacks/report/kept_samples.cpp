@@ -57,14 +57,14 @@ void KeptSamples::reserve(Context& ctx, const BatchRun& batch) {
 }
 
 void KeptSamples::add(Context& ctx, const BatchRun& batch) {
-  const std::int64_t begin = std::exchange(seen_, seen_ + batch.size());
+  const std::int64_t begin = std::exchange(seen_, seen_ + batch.samples()) + batch.first;
   if (complete() || places_[next_] >= seen_) return;
   const bool usable = batch.pred.defined() && batch.pred.value().shape().rank() == 2;
   if (usable && size_ == 0) reserve(ctx, batch);
   if (usable && !has_targets(batch, y_)) y_ = {};  // some samples have no targets: drop all
   for (; !complete() && places_[next_] < seen_; ++next_) {
-    if (!usable) continue;
     const std::int64_t row = places_[next_] - begin;
+    if (!usable || row < 0 || row >= batch.counted()) continue;  // another rank has it
     copy_row(ctx, batch.x, row, x_, size_);
     copy_row(ctx, batch.pred.value(), row, pred_, size_);
     if (y_.defined()) {

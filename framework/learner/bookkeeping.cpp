@@ -211,6 +211,7 @@ Var Learner::forward(ForwardMode mode) {
   tape_.reset({.mode = mode,
                .grad = mode != ForwardMode::eval,
                .batch = static_cast<std::uint64_t>(state_.progress.batch_clock),
+               .first_row = batch_.first,
                .autocast = state_.autocast});
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }

@@ -49,12 +49,12 @@ GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   const Place x = place_of(batch.x);
   const Place y = place_of(batch.y);
   for (Kind& kind : kinds_)
-    if (kind.x == x && kind.y == y) return &kind;
+    if (kind.x == x && kind.y == y && kind.first == batch.first) return &kind;
   if (kinds_.size() == kMaxGraphs) {
     fall_back_to_eager("batches come at too many addresses or in too many shapes");
     return nullptr;
   }
-  kinds_.push_back({.x = x, .y = y});
+  kinds_.push_back({.x = x, .y = y, .first = batch.first});
   return &kinds_.back();
 }
 

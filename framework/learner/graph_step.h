@@ -22,7 +22,8 @@ struct GraphStepCounts {
 };
 
 /// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch
-/// whose x and y have the addresses, shapes and dtypes of an earlier one is a replay. The first
+/// whose x and y have the addresses, shapes and dtypes of an earlier one, with the same first row,
+/// is a replay. The first
 /// `warm_up` batches of each such kind run eagerly, so that memory, plans and handles exist; the
 /// next is captured. All of them use a separate arena, so that their addresses are not used in
 /// between.
@@ -54,6 +55,7 @@ class GraphStep final : public StepRunner {
   /// One kind of batch.
   struct Kind {
     Place x, y;
+    std::int64_t first = 0;  ///< of the batch: random numbers depend on it
     std::int64_t warm_ups = 0;
     std::optional<CapturedWork> work{};
     Tensor pred{}, loss{},

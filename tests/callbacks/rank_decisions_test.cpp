@@ -245,6 +245,19 @@ TEST_CASE("A deferred batch sends no gradients, and an update each of them once"
   CHECK(summed(4) == each / 4);
 }
 
+TEST_CASE("The largest batch size is not looked for by several ranks") {
+  CHECK_THROWS_WITH_AS(
+      run_ranks(2,
+                [](ThreadCommunicator& communicator) {
+                  train_with(communicator, [](Learner& l) {
+                    (void)l.batch_size_find(
+                        [](std::int64_t) -> std::unique_ptr<BatchSource> { return nullptr; });
+                  });
+                }),
+      doctest::Contains("run it without other ranks"),
+      UsageError);
+}
+
 TEST_CASE("Options that make no sense are refused") {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     CHECK_THROWS_AS(callbacks::DataParallel(communicator, {.bucket_mb = 0}), UsageError);

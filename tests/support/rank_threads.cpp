@@ -79,8 +79,12 @@ struct Group {
     meeting.done = true;
   }
 
-  void end(std::string why) {
-    if (!broken) broken = std::move(why);
+  /// Ends the run because of what `rank` found or did.
+  void end(int rank, std::string why) {
+    if (!broken) {
+      broken = std::move(why);
+      breaker = rank;
+    }
     changed.notify_all();
   }
 
@@ -90,6 +94,7 @@ struct Group {
   std::condition_variable changed;
   std::deque<Meeting> meetings;  // of the whole run
   std::optional<std::string> broken;
+  int breaker = 0;
 };
 
 class OneThread final : public ThreadCommunicator {
@@ -137,7 +142,7 @@ class OneThread final : public ThreadCommunicator {
   [[noreturn]] void end_all(ExitCode code) override {
     {
       const std::scoped_lock lock(group_.mutex);
-      group_.end(fmt::format("rank {} ended all ranks", place_.rank));
+      group_.end(place_.rank, fmt::format("rank {} ended all ranks", place_.rank));
     }
     throw RankEnded{code};
   }
@@ -152,8 +157,10 @@ class OneThread final : public ThreadCommunicator {
     }
     Meeting& meeting = group_.meetings[next_++];
     if (meeting.kind != kind || meeting.sizes != sizes) {
-      group_.end(fmt::format(
-          "{} communicates {}, but other ranks something else", place_.name(), purpose_));
+      group_.end(
+          place_.rank,
+          fmt::format(
+              "{} communicates {}, but other ranks something else", place_.name(), purpose_));
       fail<RanksError>("{}", *group_.broken);
     }
     seat.taken = true;
@@ -174,7 +181,7 @@ class OneThread final : public ThreadCommunicator {
     const bool came = group_.changed.wait_for(
         lock, group_.deadline, [&] { return group_.broken.has_value() || done(); });
     if (came && done()) return;
-    if (!group_.broken) group_.end(missing());
+    if (!group_.broken) group_.end(place_.rank, missing());
     fail<RanksError>("{}", *group_.broken);
   }
 
@@ -202,7 +209,6 @@ void run_ranks(int ranks,
                const RankThreadsOptions& options) {
   Group group(ranks, options.deadline);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(ranks));
-  std::exception_ptr first;
   {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks; ++rank)
@@ -212,12 +218,13 @@ void run_ranks(int ranks,
           work(communicator);
         } catch (...) {
           const std::scoped_lock lock(group.mutex);
-          if (!first) first = std::current_exception();
-          group.end(fmt::format("rank {} threw", rank));
+          thrown[static_cast<std::size_t>(rank)] = std::current_exception();
+          group.end(rank, fmt::format("rank {} threw", rank));
         }
       });
   }
-  if (first) std::rethrow_exception(first);
+  // The others have thrown because this one did.
+  if (group.broken) std::rethrow_exception(thrown[static_cast<std::size_t>(group.breaker)]);
 }
 
 }  // namespace learn::testing

@@ -87,6 +87,10 @@ std::optional<BatchSizeTrial> trial(Learner& learn,
 BatchSizeFindResult Learner::batch_size_find(const BatchSourceOfSize& make_source,
                                              const BatchSizeFindOptions& options) {
   require_idle("batch_size_find");
+  check<UsageError>(
+      exchange() == nullptr,
+      "batch_size_find measures one process: run it without other ranks, and multiply "
+      "the size that it finds by their number");
   if (options.smallest <= 0 || options.largest < options.smallest)
     fail<UsageError>(
         "batch_size_find: sizes from {} to {}: the first must be above 0, the last not below it",
