@@ -4,6 +4,8 @@
 #include "framework/kernels/norm/batch_norm_lanes_cpu.h"
 #include "framework/kernels/norm/batch_norm_reference.h"
 #include "framework/runtime/dispatch.h"
+#include "framework/runtime/transfer.h"
+#include "framework/tensor/factory.h"
 
 #include <algorithm>
 
@@ -37,14 +39,44 @@ void check_channels(const Tensor& x, std::string_view what, const Tensor& vector
                     vector.dtype());
 }
 
-void check_operands(const Context& ctx, const BatchNormOperands& in) {
-  check(in.x.shape().rank() >= 2 && in.x.shape()[-1] > 0,
+void check_x(const Context& ctx, const Tensor& x) {
+  check(x.shape().rank() >= 2 && x.shape()[-1] > 0,
         "batch_norm: x must be (N,...,C) with at least one channel, not {}",
-        in.x.shape());
-  check_device(ctx, kOp, in.x);
+        x.shape());
+  check_device(ctx, kOp, x);
+}
+
+void check_operands(const Context& ctx, const BatchNormOperands& in) {
+  check_x(ctx, in.x);
   check_channels(in.x, "weight", in.weight);
   check_channels(in.x, "bias", in.bias);
   if (in.residual.defined()) check_like(in.x, "the residual", in.residual);
+}
+
+/// Checks what travels between ranks.
+void check_exchanged(const Tensor& x,
+                     std::string_view what,
+                     const Tensor& got,
+                     const Shape& shape) {
+  check(got.shape() == shape, "batch_norm: {} must be {}, not {}", what, shape, got.shape());
+  check<DTypeError>(got.dtype() == wide_dtype(x.dtype()),
+                    "batch_norm: {} must be {} for {} x, not {}",
+                    what,
+                    wide_dtype(x.dtype()),
+                    x.dtype(),
+                    got.dtype());
+}
+
+void check_gradients(const BatchNormOperands& in, const Tensor& dy, const BatchNormGradients& out) {
+  check_like(in.x, "dy", dy);
+  if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
+  if (out.residual.tensor.defined()) {
+    check(in.residual.defined(),
+          "batch_norm: a gradient of the residual is given without a residual");
+    check_like(in.x, "the residual's gradient", out.residual.tensor);
+  }
+  if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
+  if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
 }
 
 [[nodiscard]] std::int64_t channels_of(const Tensor& x) { return x.shape()[-1]; }
@@ -221,19 +253,124 @@ void batch_norm_backward(Context& ctx,
                          const Tensor& dy,
                          BatchNormGradients& out) {
   check_operands(ctx, in);
-  check_like(in.x, "dy", dy);
   check_channels(in.x, "mean", statistics.mean);
   check_channels(in.x, "rstd", statistics.rstd);
-  if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
-  if (out.residual.tensor.defined()) {
-    check(in.residual.defined(),
-          "batch_norm: a gradient of the residual is given without a residual");
-    check_like(in.x, "the residual's gradient", out.residual.tensor);
-  }
-  if (out.weight.tensor.defined()) check_channels(in.x, "dweight", out.weight.tensor);
-  if (out.bias.tensor.defined()) check_channels(in.x, "dbias", out.bias.tensor);
+  check_gradients(in, dy, out);
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     batch_norm_backward(exec, backward_args<T>(pass, in, statistics, options, dy, out));
+  });
+}
+
+void batch_norm_moments(Context& ctx, const Tensor& x, Tensor& moments) {
+  check_x(ctx, x);
+  check_exchanged(x, "moments", moments, {2 * channels_of(x) + 1});
+  check(rows_of(x) > 0, "batch_norm: x {} has no rows whose moments could be computed", x.shape());
+  dispatch(ctx, kOp, x.dtype(), [&]<class T>(const auto& exec) {
+    batch_norm_moments(exec,
+                       BatchNormMomentsArgs<T>{.rows = rows_of(x),
+                                               .channels = channels_of(x),
+                                               .x = x.data<T>(),
+                                               .moments = moments.data<WideType<T>>()});
+  });
+}
+
+void batch_norm_train_joined(Context& ctx,
+                             const BatchNormOperands& in,
+                             const Tensor& moments,
+                             bool counted,
+                             Tensor& running_mean,
+                             Tensor& running_var,
+                             const BatchNormOptions& options,
+                             Tensor& y,
+                             BatchNormStatistics& statistics,
+                             Tensor& rows) {
+  check_operands(ctx, in);
+  check_like(in.x, "y", y);
+  check_channels(in.x, "running_mean", running_mean);
+  check_channels(in.x, "running_var", running_var);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  check(
+      moments.shape().rank() == 2, "batch_norm: moments must be (R,2C+1), not {}", moments.shape());
+  const std::int64_t channels = channels_of(in.x);
+  const std::int64_t ranks = moments.shape()[0];
+  check_exchanged(in.x, "moments", moments, {ranks, 2 * channels + 1});
+  check_exchanged(in.x, "rows", rows, {1});
+  // The rows of this rank usually suffice. To count others, the host would wait for a device.
+  if (!counted || rows_of(in.x) < 2) {
+    const Tensor host = to_host(ctx, moments);
+    double all = 0;
+    for (std::int64_t r = 0; r < ranks; ++r) all += get(host, (r + 1) * (2 * channels + 1) - 1);
+    check<Error>(all > 1,
+                 "batch_norm: training needs more than one value per channel, but {} ranks have {} "
+                 "in all: use larger batches, or eval mode",
+                 ranks,
+                 all);
+  }
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    using Wide = WideType<T>;
+    batch_norm_join_moments(exec,
+                            BatchNormJoinArgs<Wide>{.ranks = ranks,
+                                                    .channels = channels,
+                                                    .eps = options.eps,
+                                                    .momentum = options.momentum,
+                                                    .moments = moments.data<Wide>(),
+                                                    .running_mean = running_mean.data<Wide>(),
+                                                    .running_var = running_var.data<Wide>(),
+                                                    .mean = statistics.mean.data<Wide>(),
+                                                    .rstd = statistics.rstd.data<Wide>(),
+                                                    .rows = rows.data<Wide>()});
+  });
+  apply(ctx, in, statistics, options, y);
+}
+
+void batch_norm_gradient_sums(Context& ctx,
+                              const BatchNormOperands& in,
+                              const BatchNormStatistics& statistics,
+                              const BatchNormOptions& options,
+                              const Tensor& dy,
+                              Tensor& sums) {
+  check_operands(ctx, in);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  BatchNormGradients none;
+  check_gradients(in, dy, none);
+  check_exchanged(in.x, "sums", sums, {2 * channels_of(in.x)});
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    batch_norm_gradient_sums(
+        exec,
+        backward_args<T>(BatchNormPass::train, in, statistics, options, dy, none),
+        sums.data<WideType<T>>());
+  });
+}
+
+void batch_norm_backward_joined(Context& ctx,
+                                const BatchNormOperands& in,
+                                const BatchNormStatistics& statistics,
+                                const BatchNormRankSums& sums,
+                                const BatchNormOptions& options,
+                                const Tensor& dy,
+                                BatchNormGradients& out) {
+  check_operands(ctx, in);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+  check_gradients(in, dy, out);
+  check(sums.all.shape().rank() == 2,
+        "batch_norm: all sums must be (R,2C), not {}",
+        sums.all.shape());
+  const std::int64_t ranks = sums.all.shape()[0];
+  check_exchanged(in.x, "own sums", sums.own, {2 * channels_of(in.x)});
+  check_exchanged(in.x, "all sums", sums.all, {ranks, 2 * channels_of(in.x)});
+  check_exchanged(in.x, "rows", sums.rows, {1});
+  const BatchNormPass pass = sums.counted ? BatchNormPass::train : BatchNormPass::eval;
+  dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
+    using Wide = WideType<T>;
+    batch_norm_joined_backward(exec,
+                               backward_args<T>(pass, in, statistics, options, dy, out),
+                               BatchNormRankSumsArgs<Wide>{.ranks = ranks,
+                                                           .own = sums.own.data<Wide>(),
+                                                           .all = sums.all.data<Wide>(),
+                                                           .rows = sums.rows.data<Wide>()});
   });
 }
 

@@ -75,4 +75,62 @@ void batch_norm_backward(Context& ctx,
                          const Tensor& dy,
                          BatchNormGradients& out);
 
+/// The following functions normalize a batch that is split between ranks, each a process with
+/// some of the rows, as one batch. Each rank computes moments (forward) and gradient sums
+/// (backward) of its rows; the caller gathers them from all ranks, and each rank continues with all
+/// of them. A rank contributes nothing if the caller replaces its moments and sums by zeros:
+/// because it has no rows, or in order not to count them.
+
+/// Computes the moments (2 C + 1) of x, f32 (f64 for f64 x): the mean of each channel, the sum of
+/// squared deviations from it, and the number of rows. Throws ShapeError, also for an x without
+/// rows, DTypeError, DeviceError.
+void batch_norm_moments(Context& ctx, const Tensor& x, Tensor& moments);
+
+/// Computes y as `batch_norm_train` does, but with the statistics of all ranks: joins their
+/// `moments` (R, 2 C + 1) in the order of ranks by the formula of Chan, Golub and LeVeque (1983).
+/// Writes the number of rows of all ranks, by which the running variance is unbiased, to `rows` (1)
+/// in the dtype of the moments. `counted` says whether the moments include x. Waits for the device
+/// only if they do not, or if x has fewer than two rows. Throws ShapeError, DTypeError,
+/// DeviceError, and Error if all ranks together have fewer than two values per channel.
+void batch_norm_train_joined(Context& ctx,
+                             const BatchNormOperands& in,
+                             const Tensor& moments,
+                             bool counted,
+                             Tensor& running_mean,
+                             Tensor& running_var,
+                             const BatchNormOptions& options,
+                             Tensor& y,
+                             BatchNormStatistics& statistics,
+                             Tensor& rows);
+
+/// Computes the `sums` (2 C), f32 (f64 for f64 x), over the rows of x: first the gradient g of
+/// bn(x) of each channel, then g * xhat with xhat = (x - mean) * rstd. Without rows they are zeros.
+/// Throws ShapeError, DTypeError, DeviceError.
+void batch_norm_gradient_sums(Context& ctx,
+                              const BatchNormOperands& in,
+                              const BatchNormStatistics& statistics,
+                              const BatchNormOptions& options,
+                              const Tensor& dy,
+                              Tensor& sums);
+
+/// The gradient sums of a backward pass over several ranks.
+struct BatchNormRankSums {
+  Tensor own;           ///< (2 C): of this rank, as it has sent them
+  Tensor all;           ///< (R, 2 C): of all ranks
+  Tensor rows;          ///< (1), as `batch_norm_train_joined` has written it
+  bool counted = true;  ///< whether the rows of this rank are among them
+};
+
+/// Computes the gradients of a forward pass by `batch_norm_train_joined`. If the rows of this rank
+/// are counted, dx includes the path through the statistics of all ranks. The gradients of weight
+/// and bias are sums over the rows of this rank; adding them over the ranks gives the gradients of
+/// the whole batch. Throws ShapeError, DTypeError, DeviceError.
+void batch_norm_backward_joined(Context& ctx,
+                                const BatchNormOperands& in,
+                                const BatchNormStatistics& statistics,
+                                const BatchNormRankSums& sums,
+                                const BatchNormOptions& options,
+                                const Tensor& dy,
+                                BatchNormGradients& out);
+
 }  // namespace learn::kernels

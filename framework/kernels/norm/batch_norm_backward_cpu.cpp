@@ -1,3 +1,4 @@
+#include "framework/core/function_ref.h"
 #include "framework/kernels/common/cpu/activation_functions.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/norm/batch_norm_kernels.h"
@@ -9,6 +10,7 @@
 namespace learn::cpu {
 
 using kernels::BatchNormBackwardArgs;
+using kernels::BatchNormRankSumsArgs;
 
 namespace {
 
@@ -211,32 +213,48 @@ void join_chunks(const ChannelFolding& folding,
   }
 }
 
-/// Writes the parameter gradients of one channel and the coefficients of its dx.
-template <class T>
-void finish_channel(const BatchNormBackwardArgs<T>& args,
-                    const ChannelFolding& folding,
-                    const Lanes& lane,
-                    std::int64_t c) {
-  double sum = 0;
+/// Sums of g and of g * xhat over the rows of one channel, with xhat = (x - mean) * rstd.
+struct ChannelSums {
+  double g = 0;
+  double g_xhat = 0;
+};
+
+/// Adds up the lanes of channel `c`.
+ChannelSums join_lanes(const ChannelFolding& folding,
+                       const Lanes& lane,
+                       const float* rstd,
+                       std::int64_t c) {
+  ChannelSums sums;
   double sum_x = 0;
   for (std::int64_t v = c; v < folding.width; v += folding.channels) {
-    sum += static_cast<double>(lane.joined[v]);
+    sums.g += static_cast<double>(lane.joined[v]);
     sum_x += static_cast<double>(lane.joined[folding.width + v]);
   }
-  const auto rstd = static_cast<double>(args.rstd[c]);
-  const double sum_xhat = sum_x * rstd;
+  sums.g_xhat = sum_x * static_cast<double>(rstd[c]);
+  return sums;
+}
+
+/// Writes the parameter gradients of one channel, from the sums over the `own` rows, and the
+/// coefficients of its dx, from the sums over all `count` rows that have its statistics.
+template <class T>
+void finish_channel(const BatchNormBackwardArgs<T>& args,
+                    const Lanes& lane,
+                    std::int64_t c,
+                    const ChannelSums& own,
+                    const ChannelSums& all,
+                    double count) {
   const auto put = [](GradMode mode, float& out, double value) {
     out =
         static_cast<float>(mode == GradMode::accumulate ? static_cast<double>(out) + value : value);
   };
-  if (args.dweight != nullptr) put(args.dweight_mode, args.dweight[c], sum_xhat);
-  if (args.dbias != nullptr) put(args.dbias_mode, args.dbias[c], sum);
+  if (args.dweight != nullptr) put(args.dweight_mode, args.dweight[c], own.g_xhat);
+  if (args.dbias != nullptr) put(args.dbias_mode, args.dbias[c], own.g);
+  const auto rstd = static_cast<double>(args.rstd[c]);
   const auto scale = static_cast<double>(lane.scale[c]);
-  const auto count = static_cast<double>(args.rows);
-  const double factor = -scale * rstd * sum_xhat / count;
+  const double factor = -scale * rstd * all.g_xhat / count;
   lane.factor[c] = static_cast<float>(factor);
   lane.constant[c] =
-      static_cast<float>(-scale * sum / count -
+      static_cast<float>(-scale * all.g / count -
                          static_cast<double>(args.mean[c]) * static_cast<double>(lane.factor[c]));
 }
 
@@ -279,10 +297,13 @@ void write_gradients(ThreadPool& threads,
   });
 }
 
-}  // namespace
-
+/// Adds up the gradients if `with_sums`, calls `finish`, which uses the sums and sets the
+/// coefficients, and writes the requested ones of dx and dresidual.
 template <class T>
-void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
+void run_steps(const Exec& exec,
+               const BatchNormBackwardArgs<T>& args,
+               bool with_sums,
+               FunctionRef<void(const ChannelFolding&, const Lanes&)> finish) {
   ThreadPool& threads = exec.threads;
   const FloatWorkspace memory(exec.workspace, batch_norm_workspace(args.rows, args.channels));
   float* const workspace = memory.data();
@@ -293,16 +314,14 @@ void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args)
   folding.repeat(lane.mean);
 
   const auto run = [&](const auto& gradients) {
-    if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
+    if (with_sums) {
       reduce(threads, gradients, folding, lane);
       simd::parallel_for(
           threads, 2 * folding.width, 512, [=](std::int64_t begin, std::int64_t end) {
             join_chunks(folding, lane, begin, end);
           });
-      for (std::int64_t c = 0; c < args.channels; ++c) finish_channel(args, folding, lane, c);
-      folding.repeat(lane.factor);
-      folding.repeat(lane.constant);
     }
+    finish(folding, lane);
     if (args.dx != nullptr || args.dresidual != nullptr)
       write_gradients(threads, gradients, args, folding, lane);
   };
@@ -322,8 +341,70 @@ void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args)
   }
 }
 
+}  // namespace
+
+template <class T>
+void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
+  const bool with_sums = args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr;
+  run_steps(exec, args, with_sums, [&](const ChannelFolding& folding, const Lanes& lane) {
+    if (!with_sums) return;
+    for (std::int64_t c = 0; c < args.channels; ++c) {
+      const ChannelSums sums = join_lanes(folding, lane, args.rstd, c);
+      finish_channel(args, lane, c, sums, sums, static_cast<double>(args.rows));
+    }
+    folding.repeat(lane.factor);
+    folding.repeat(lane.constant);
+  });
+}
+
+template <class T>
+void batch_norm_gradient_sums(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* out) {
+  run_steps(exec, args, true, [&](const ChannelFolding& folding, const Lanes& lane) {
+    for (std::int64_t c = 0; c < args.channels; ++c) {
+      const ChannelSums sums = join_lanes(folding, lane, args.rstd, c);
+      out[c] = static_cast<float>(sums.g);
+      out[args.channels + c] = static_cast<float>(sums.g_xhat);
+    }
+  });
+}
+
+template <class T>
+void batch_norm_joined_backward(const Exec& exec,
+                                const BatchNormBackwardArgs<T>& args,
+                                const BatchNormRankSumsArgs<float>& sums) {
+  const std::int64_t channels = args.channels;
+  const auto of = [=](const float* rank, std::int64_t c) {
+    return ChannelSums{static_cast<double>(rank[c]), static_cast<double>(rank[channels + c])};
+  };
+  run_steps(exec, args, false, [&](const ChannelFolding& folding, const Lanes& lane) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      ChannelSums all;
+      for (std::int64_t r = 0; r < sums.ranks; ++r) {
+        const ChannelSums rank = of(sums.all + 2 * r * channels, c);
+        all.g += rank.g;
+        all.g_xhat += rank.g_xhat;
+      }
+      finish_channel(args, lane, c, of(sums.own, c), all, static_cast<double>(sums.rows[0]));
+    }
+    folding.repeat(lane.factor);
+    folding.repeat(lane.constant);
+  });
+}
+
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<float>&);
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<Half>&);
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<BFloat16>&);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<float>&, float*);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<Half>&, float*);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<BFloat16>&, float*);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<float>&,
+                                         const BatchNormRankSumsArgs<float>&);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<Half>&,
+                                         const BatchNormRankSumsArgs<float>&);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<BFloat16>&,
+                                         const BatchNormRankSumsArgs<float>&);
 
 }  // namespace learn::cpu

@@ -8,6 +8,10 @@
 // 1. gradient_sums_kernel: sums of g and g * (x - mean) by blocks of rows; reads x, dy, residual
 // 2. finish_gradient_kernel: a warp per channel joins them; dweight, dbias, coefficients of dx
 // 3. write_gradients_kernel: dx and dresidual; reads the same operands again
+//
+// Of a batch that is split between ranks, 2. is divided in two:
+// 2. finish_sums_kernel: a warp per channel joins the blocks of this rank
+// 3. join_sums_kernel: a thread per channel joins the ranks; dweight, dbias, coefficients of dx
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/activation_functions.cuh"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
@@ -19,6 +23,7 @@
 namespace learn::cuda {
 
 using kernels::BatchNormBackwardArgs;
+using kernels::BatchNormRankSumsArgs;
 
 namespace {
 
@@ -86,6 +91,22 @@ __global__ void gradient_sums_kernel(Columns c,
 
 constexpr int kJoinThreads = 128;
 
+/// Adds up the blocks of rows of one channel with a warp: the sums of g and of g * (x - mean).
+__device__ float2 join_row_blocks(std::int64_t parts,
+                                  std::int64_t channels,
+                                  std::int64_t channel,
+                                  const float* partial) {
+  float sum = 0;
+  float sum_g_centered = 0;
+  for (std::int64_t i = device::lane_index(); i < parts; i += 32) {
+    sum += partial[channel * parts + i];
+    sum_g_centered += partial[(channels + channel) * parts + i];
+  }
+  sum = device::warp_sum(sum);
+  sum_g_centered = device::warp_sum(sum_g_centered);
+  return {sum, sum_g_centered};
+}
+
 /// Adds up the blocks of rows with a warp per channel. Writes the parameters' gradients and the
 /// coefficients (2, channels) of dx = scale * (g - mean_g - (x - mean) * xhat_factor).
 template <class T>
@@ -95,14 +116,7 @@ __global__ void finish_gradient_kernel(std::int64_t parts,
                                        float* coefficients) {
   const std::int64_t channel = device::thread_index() / 32;
   if (channel >= args.channels) return;  // whole warps only
-  float sum = 0;
-  float sum_g_centered = 0;
-  for (std::int64_t i = device::lane_index(); i < parts; i += 32) {
-    sum += partial[channel * parts + i];
-    sum_g_centered += partial[(args.channels + channel) * parts + i];
-  }
-  sum = device::warp_sum(sum);
-  sum_g_centered = device::warp_sum(sum_g_centered);
+  const auto [sum, sum_g_centered] = join_row_blocks(parts, args.channels, channel, partial);
   if (device::lane_index() != 0) return;
   const float rstd = args.rstd[channel];
   const float sum_g_xhat = sum_g_centered * rstd;
@@ -115,6 +129,51 @@ __global__ void finish_gradient_kernel(std::int64_t parts,
   const auto rows = static_cast<float>(args.rows);
   coefficients[channel] = sum / rows;
   coefficients[args.channels + channel] = rstd * sum_g_xhat / rows;
+}
+
+/// Adds up the blocks of rows with a warp per channel and writes the sums (2, channels) of g and of
+/// g * xhat of this rank.
+__global__ void finish_sums_kernel(std::int64_t parts,
+                                   std::int64_t channels,
+                                   const float* rstd,
+                                   const float* partial,
+                                   float* sums) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  const auto [sum, sum_g_centered] = join_row_blocks(parts, channels, channel, partial);
+  if (device::lane_index() != 0) return;
+  sums[channel] = sum;
+  sums[channels + channel] = sum_g_centered * rstd[channel];
+}
+
+/// Results of `join_sums_kernel`; a null pointer marks a gradient that is not requested.
+struct JoinedSums {
+  float *dweight, *dbias, *coefficients;
+  GradMode dweight_mode, dbias_mode;
+};
+
+/// Adds up the sums of the ranks, in their order, with a thread per channel. Writes the parameters'
+/// gradients of this rank, and the coefficients of dx from the sums and rows of all ranks.
+__global__ void join_sums_kernel(std::int64_t channels,
+                                 const float* rstd,
+                                 BatchNormRankSumsArgs<float> in,
+                                 JoinedSums out) {
+  const std::int64_t c = device::thread_index();
+  if (c >= channels) return;
+  float sum = 0;
+  float sum_g_xhat = 0;
+  for (std::int64_t r = 0; r < in.ranks; ++r) {
+    sum += in.all[2 * r * channels + c];
+    sum_g_xhat += in.all[(2 * r + 1) * channels + c];
+  }
+  const auto put = [c](float* to, GradMode mode, float own) {
+    if (to != nullptr) to[c] = own + (mode == GradMode::accumulate ? to[c] : 0.0F);
+  };
+  put(out.dweight, out.dweight_mode, in.own[channels + c]);
+  put(out.dbias, out.dbias_mode, in.own[c]);
+  const float rows = *in.rows;
+  out.coefficients[c] = sum / rows;
+  out.coefficients[channels + c] = rstd[c] * sum_g_xhat / rows;
 }
 
 /// Writes dx, then dresidual. `coefficients` is null if the statistics do not depend on x.
@@ -161,40 +220,52 @@ __global__ void write_gradients_kernel(Columns c,
   }
 }
 
+/// The sums of g and g * (x - mean) by blocks of rows; returns the number of blocks.
 template <int count, bool residual_first, class T, class Act>
-void run(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* workspace, Act act) {
-  const std::int64_t channels = args.channels;
-  float* const coefficients = workspace;
-  float* const partial = workspace + 2 * channels;
-  if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
-    const Columns c = tiling_for_sums(args.rows, channels, count);
-    const auto sums = gradient_sums_kernel<count, residual_first, T, Act>;
-    launch("batch_norm_gradient_sums", sums, grid_of(c), exec, c, args, act, partial);
-    const auto join = finish_gradient_kernel<T>;
-    const Grid grid = warp_each(channels, kJoinThreads);
-    launch(
-        "batch_norm_finish_gradient", join, grid, exec, c.row_blocks, args, partial, coefficients);
-  }
-  if (args.rows == 0 || (args.dx == nullptr && args.dresidual == nullptr)) return;
-  const Columns c = tiling_for_writing(args.rows, channels, count);
-  const auto write = write_gradients_kernel<count, residual_first, T, Act>;
-  const float* const terms = args.batch_statistics ? coefficients : nullptr;
-  launch("batch_norm_write_gradients", write, grid_of(c), exec, c, args, act, terms);
+std::int64_t add_up(const Exec& exec,
+                    const BatchNormBackwardArgs<T>& args,
+                    float* partial,
+                    Act act) {
+  const Columns c = tiling_for_sums(args.rows, args.channels, count);
+  const auto sums = gradient_sums_kernel<count, residual_first, T, Act>;
+  launch("batch_norm_gradient_sums", sums, grid_of(c), exec, c, args, act, partial);
+  return c.row_blocks;
 }
 
-}  // namespace
+/// Writes dx and dresidual.
+template <int count, bool residual_first, class T, class Act>
+void write(const Exec& exec,
+           const BatchNormBackwardArgs<T>& args,
+           const float* coefficients,
+           Act act) {
+  if (args.rows == 0 || (args.dx == nullptr && args.dresidual == nullptr)) return;
+  const Columns c = tiling_for_writing(args.rows, args.channels, count);
+  const auto kernel = write_gradients_kernel<count, residual_first, T, Act>;
+  const float* const terms = args.batch_statistics ? coefficients : nullptr;
+  launch("batch_norm_write_gradients", kernel, grid_of(c), exec, c, args, act, terms);
+}
 
-template <class T>
-void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
-  const FloatWorkspace workspace(exec, batch_norm_workspace(args.rows, args.channels));
+/// Scratch memory of a call: coefficients (2, channels) of dx, then the sums of blocks of rows.
+struct Scratch {
+  FloatWorkspace memory;
+  float *coefficients, *partial;
+  Scratch(const Exec& exec, std::int64_t rows, std::int64_t channels)
+      : memory(exec, batch_norm_workspace(rows, channels)),
+        coefficients(memory.data()),
+        partial(memory.data() + 2 * channels) {}
+};
+
+/// Calls `f.operator()<count, residual_first>(act)` for the instance of the kernels that fits.
+template <class T, class F>
+void with_instance(const BatchNormBackwardArgs<T>& args, const Scratch& scratch, F f) {
   with_activation(args.activation, [&]<class Act>(Act act) {
     with_pack<device::kPack<T>>(
         {args.channels},
         [&]<int count>() {
           if (args.residual != nullptr && args.residual_before_activation)
-            run<count, true>(exec, args, workspace.data(), act);
+            f.template operator()<count, true>(act);
           else
-            run<count, false>(exec, args, workspace.data(), act);
+            f.template operator()<count, false>(act);
         },
         args.x,
         args.residual,
@@ -205,12 +276,81 @@ void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args)
         args.bias,
         args.mean,
         args.rstd,
-        workspace.data());
+        scratch.coefficients);
+  });
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_backward(const Exec& exec, const BatchNormBackwardArgs<T>& args) {
+  const Scratch scratch(exec, args.rows, args.channels);
+  with_instance(args, scratch, [&]<int count, bool residual_first>(auto act) {
+    if (args.batch_statistics || args.dweight != nullptr || args.dbias != nullptr) {
+      const std::int64_t parts = add_up<count, residual_first>(exec, args, scratch.partial, act);
+      launch("batch_norm_finish_gradient",
+             finish_gradient_kernel<T>,
+             warp_each(args.channels, kJoinThreads),
+             exec,
+             parts,
+             args,
+             scratch.partial,
+             scratch.coefficients);
+    }
+    write<count, residual_first>(exec, args, scratch.coefficients, act);
+  });
+}
+
+template <class T>
+void batch_norm_gradient_sums(const Exec& exec, const BatchNormBackwardArgs<T>& args, float* sums) {
+  const Scratch scratch(exec, args.rows, args.channels);
+  with_instance(args, scratch, [&]<int count, bool residual_first>(auto act) {
+    const std::int64_t parts = add_up<count, residual_first>(exec, args, scratch.partial, act);
+    launch("batch_norm_finish_sums",
+           finish_sums_kernel,
+           warp_each(args.channels, kJoinThreads),
+           exec,
+           parts,
+           args.channels,
+           args.rstd,
+           scratch.partial,
+           sums);
+  });
+}
+
+template <class T>
+void batch_norm_joined_backward(const Exec& exec,
+                                const BatchNormBackwardArgs<T>& args,
+                                const BatchNormRankSumsArgs<float>& sums) {
+  const Scratch scratch(exec, args.rows, args.channels);
+  launch("batch_norm_join_sums",
+         join_sums_kernel,
+         thread_each(args.channels, kJoinThreads),
+         exec,
+         args.channels,
+         args.rstd,
+         sums,
+         JoinedSums{
+             args.dweight, args.dbias, scratch.coefficients, args.dweight_mode, args.dbias_mode});
+  with_instance(args, scratch, [&]<int count, bool residual_first>(auto act) {
+    write<count, residual_first>(exec, args, scratch.coefficients, act);
   });
 }
 
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<float>&);
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<Half>&);
 template void batch_norm_backward(const Exec&, const BatchNormBackwardArgs<BFloat16>&);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<float>&, float*);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<Half>&, float*);
+template void batch_norm_gradient_sums(const Exec&, const BatchNormBackwardArgs<BFloat16>&, float*);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<float>&,
+                                         const BatchNormRankSumsArgs<float>&);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<Half>&,
+                                         const BatchNormRankSumsArgs<float>&);
+template void batch_norm_joined_backward(const Exec&,
+                                         const BatchNormBackwardArgs<BFloat16>&,
+                                         const BatchNormRankSumsArgs<float>&);
 
 }  // namespace learn::cuda

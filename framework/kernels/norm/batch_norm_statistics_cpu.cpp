@@ -1,3 +1,4 @@
+#include "framework/core/function_ref.h"
 #include "framework/kernels/common/cpu/channel_folding.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/norm/batch_norm_kernels.h"
@@ -8,6 +9,8 @@
 
 namespace learn::cpu {
 
+using kernels::BatchNormJoinArgs;
+using kernels::BatchNormMomentsArgs;
 using kernels::BatchNormStatisticsArgs;
 
 namespace {
@@ -137,21 +140,36 @@ void join_lanes(const ChannelFolding& folding,
   }
 }
 
-}  // namespace
+/// The moments of each lane over all rows, in the workspace.
+struct LaneMoments {
+  ChannelFolding folding;
+  const float* origin;  ///< subtracted from all values of a lane
+  Moments joined;
 
+  /// Computes mean and sum of squared deviations of channel `c`.
+  void join(std::int64_t c, double& mean, double& squares) const {
+    join_lanes(folding, joined, c, mean, squares);
+    mean += static_cast<double>(origin[c]);
+  }
+};
+
+/// Calls `use` with the moments of x (rows, channels).
 template <class T>
-void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& args) {
+void with_moments(const Exec& exec,
+                  std::int64_t row_count,
+                  std::int64_t channels,
+                  const T* x,
+                  FunctionRef<void(const LaneMoments&)> use) {
   ThreadPool& threads = exec.threads;
-  const FloatWorkspace memory(exec.workspace, batch_norm_workspace(args.rows, args.channels));
+  const FloatWorkspace memory(exec.workspace, batch_norm_workspace(row_count, channels));
   float* const workspace = memory.data();
-  const ChannelFolding folding(args.rows, args.channels);
+  const ChannelFolding folding(row_count, channels);
   const std::int64_t width = folding.width;
   float* origin = workspace;
   const Moments joined{workspace + width, workspace + 2 * width};
   float* parts = workspace + 3 * width;
-  for (std::int64_t c = 0; c < args.channels; ++c) origin[c] = as_float(args.x[c]);
+  for (std::int64_t c = 0; c < channels; ++c) origin[c] = as_float(x[c]);
   folding.repeat(origin);
-  const T* x = args.x;
   threads.for_chunks(
       folding.rows, folding.grain(), [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         const ChunkMoments part(parts, width, chunk);
@@ -166,7 +184,7 @@ void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& a
       });
   const ChunkMoments tail(parts, width, folding.chunks());
   for (std::int64_t j = 0; j < folding.tail; ++j) {
-    tail.total.mean[j] = as_float(args.x[folding.rows * width + j]) - origin[j];
+    tail.total.mean[j] = as_float(x[folding.rows * width + j]) - origin[j];
     tail.total.squares[j] = 0;
   }
   threads.parallel_for(width, 4 * kJoined, [=](std::int64_t begin, std::int64_t end) {
@@ -175,28 +193,78 @@ void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& a
         join_chunks(folding, parts, lane, std::min(lane + kJoined, end), joined);
     });
   });
+  use({folding, origin, joined});
+}
 
-  const auto count = static_cast<double>(args.rows);
+/// Writes mean and rstd of a channel with `count` rows, and updates its running statistics.
+template <class Args>
+void finish_channel(const Args& args, std::int64_t c, double mean, double squares, double count) {
   const auto momentum = static_cast<double>(args.momentum);
   const auto move = [momentum](float& running, double batch) {
     running = static_cast<float>((1 - momentum) * static_cast<double>(running) + momentum * batch);
   };
-  for (std::int64_t c = 0; c < args.channels; ++c) {
+  args.mean[c] = static_cast<float>(mean);
+  args.rstd[c] = static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(args.eps)));
+  move(args.running_mean[c], mean);
+  move(args.running_var[c], squares / (count - 1));
+}
+
+}  // namespace
+
+template <class T>
+void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& args) {
+  with_moments(exec, args.rows, args.channels, args.x, [&](const LaneMoments& lanes) {
+    for (std::int64_t c = 0; c < args.channels; ++c) {
+      double mean = 0;
+      double squares = 0;
+      lanes.join(c, mean, squares);
+      finish_channel(args, c, mean, squares, static_cast<double>(args.rows));
+    }
+  });
+}
+
+template <class T>
+void batch_norm_moments(const Exec& exec, const BatchNormMomentsArgs<T>& args) {
+  with_moments(exec, args.rows, args.channels, args.x, [&](const LaneMoments& lanes) {
+    for (std::int64_t c = 0; c < args.channels; ++c) {
+      double mean = 0;
+      double squares = 0;
+      lanes.join(c, mean, squares);
+      args.moments[c] = static_cast<float>(mean);
+      args.moments[args.channels + c] = static_cast<float>(squares);
+    }
+    args.moments[2 * args.channels] = static_cast<float>(args.rows);
+  });
+}
+
+void batch_norm_join_moments(const Exec&, const BatchNormJoinArgs<float>& args) {
+  const std::int64_t channels = args.channels;
+  double count = 0;
+  for (std::int64_t c = 0; c < channels; ++c) {
     double mean = 0;
     double squares = 0;
-    join_lanes(folding, joined, c, mean, squares);
-    mean += static_cast<double>(origin[c]);
-    args.mean[c] = static_cast<float>(mean);
-    args.rstd[c] =
-        static_cast<float>(1 / std::sqrt(squares / count + static_cast<double>(args.eps)));
-    move(args.running_mean[c], mean);
-    move(args.running_var[c], squares / (count - 1));
+    count = 0;
+    for (std::int64_t r = 0; r < args.ranks; ++r) {
+      const float* const rank = args.moments + r * (2 * channels + 1);
+      const auto more = static_cast<double>(rank[2 * channels]);
+      if (more == 0) continue;
+      const double step = static_cast<double>(rank[c]) - mean;
+      const double share = more / (count + more);
+      mean += step * share;
+      squares += static_cast<double>(rank[channels + c]) + step * step * share * count;
+      count += more;
+    }
+    finish_channel(args, c, mean, squares, count);
   }
+  args.rows[0] = static_cast<float>(count);
 }
 
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<float>&);
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<Half>&);
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<BFloat16>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<float>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<Half>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<BFloat16>&);
 
 void batch_norm_running_statistics(const Exec&,
                                    const float* running_mean,

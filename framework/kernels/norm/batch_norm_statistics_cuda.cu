@@ -6,6 +6,10 @@
 //
 // 1. moments_kernel: mean and squared deviations by blocks of rows; reads x once
 // 2. finish_statistics_kernel: a warp per channel joins them and updates the running statistics
+//
+// Of a batch that is split between ranks, 2. is divided in two:
+// 2. finish_moments_kernel: a warp per channel joins the blocks of this rank
+// 3. join_moments_kernel: a thread per channel joins the ranks, updates the running statistics
 #include "framework/core/dtype.h"
 #include "framework/kernels/common/cuda/device/elementwise.cuh"
 #include "framework/kernels/common/cuda/device/warp.cuh"
@@ -15,6 +19,8 @@
 
 namespace learn::cuda {
 
+using kernels::BatchNormJoinArgs;
+using kernels::BatchNormMomentsArgs;
 using kernels::BatchNormStatisticsArgs;
 
 namespace {
@@ -134,21 +140,13 @@ __global__ void moments_kernel(Columns c, const T* x, float* partial) {
 
 constexpr int kJoinThreads = 128;
 
-/// Joins the blocks of rows with a warp per channel and updates the running statistics.
-template <class T>
-__global__ void finish_statistics_kernel(Columns c,
-                                         std::int64_t channels,
-                                         float all_rows,
-                                         const T* x,
-                                         const float* partial,
-                                         float eps,
-                                         float momentum,
-                                         float* running_mean,
-                                         float* running_var,
-                                         float* mean,
-                                         float* rstd) {
-  const std::int64_t channel = device::thread_index() / 32;
-  if (channel >= channels) return;  // whole warps only
+/// Joins the blocks of rows of one channel with a warp. The mean is relative to the channel's first
+/// value.
+__device__ Moments join_row_blocks(const Columns& c,
+                                   std::int64_t channels,
+                                   std::int64_t channel,
+                                   float all_rows,
+                                   const float* partial) {
   const float* means = partial + channel * c.row_blocks;
   const float* squares = partial + (channels + channel) * c.row_blocks;
   const auto longer = static_cast<float>(c.rows_per_block + 1);
@@ -169,6 +167,25 @@ __global__ void finish_statistics_kernel(Columns c,
     deviations += squares[i] + rows_of(i) * step * step;
   }
   deviations = device::warp_sum(deviations);
+  return {relative, deviations};
+}
+
+/// Joins the blocks of rows with a warp per channel and updates the running statistics.
+template <class T>
+__global__ void finish_statistics_kernel(Columns c,
+                                         std::int64_t channels,
+                                         float all_rows,
+                                         const T* x,
+                                         const float* partial,
+                                         float eps,
+                                         float momentum,
+                                         float* running_mean,
+                                         float* running_var,
+                                         float* mean,
+                                         float* rstd) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  const auto [relative, deviations] = join_row_blocks(c, channels, channel, all_rows, partial);
   if (device::lane_index() != 0) return;
   const float channel_mean = relative + device::load(x[channel]);
   mean[channel] = channel_mean;
@@ -176,6 +193,50 @@ __global__ void finish_statistics_kernel(Columns c,
   const float keep = 1.0F - momentum;
   running_mean[channel] = keep * running_mean[channel] + momentum * channel_mean;
   running_var[channel] = keep * running_var[channel] + momentum * (deviations / (all_rows - 1.0F));
+}
+
+/// Joins the blocks of rows with a warp per channel and writes the moments of this rank.
+template <class T>
+__global__ void finish_moments_kernel(Columns c,
+                                      std::int64_t channels,
+                                      float all_rows,
+                                      const T* x,
+                                      const float* partial,
+                                      float* moments) {
+  const std::int64_t channel = device::thread_index() / 32;
+  if (channel >= channels) return;  // whole warps only
+  const auto [relative, deviations] = join_row_blocks(c, channels, channel, all_rows, partial);
+  if (device::lane_index() != 0) return;
+  moments[channel] = relative + device::load(x[channel]);
+  moments[channels + channel] = deviations;
+  if (channel == 0) moments[2 * channels] = all_rows;
+}
+
+/// Joins the moments of the ranks, in their order, with a thread per channel. The means are
+/// relative to the first rank's with rows, so that a large mean costs no digits.
+__global__ void join_moments_kernel(BatchNormJoinArgs<float> args) {
+  const std::int64_t c = device::thread_index();
+  if (c >= args.channels) return;
+  Moments total;
+  float origin = 0;
+  float rows = 0;
+  for (std::int64_t r = 0; r < args.ranks; ++r) {
+    const float* rank = args.moments + r * (2 * args.channels + 1);
+    const float more = rank[2 * args.channels];
+    if (more == 0.0F) continue;
+    if (rows == 0.0F) origin = rank[c];
+    const float share = share_of(more, rows);
+    total.merge({rank[c] - origin, rank[args.channels + c]}, share, share * rows);
+    rows += more;
+  }
+  const float mean = origin + total.mean;
+  args.mean[c] = mean;
+  args.rstd[c] = 1.0F / sqrtf(total.squares / rows + args.eps);
+  const float keep = 1.0F - args.momentum;
+  args.running_mean[c] = keep * args.running_mean[c] + args.momentum * mean;
+  args.running_var[c] =
+      keep * args.running_var[c] + args.momentum * (total.squares / (rows - 1.0F));
+  if (c == 0) *args.rows = rows;
 }
 
 __global__ void running_statistics_kernel(const float* running_mean,
@@ -190,34 +251,72 @@ __global__ void running_statistics_kernel(const float* running_mean,
   rstd[c] = 1.0F / sqrtf(running_var[c] + eps);
 }
 
+/// Computes the moments of blocks of rows, and calls `join` with the partition.
+template <class T, class Join>
+void with_row_blocks(const Exec& exec,
+                     std::int64_t rows,
+                     std::int64_t channels,
+                     const T* x,
+                     float* partial,
+                     Join join) {
+  with_pack<device::kPack<T>>(
+      {channels},
+      [&]<int count>() {
+        const Columns c = tiling_for_sums(rows, channels, count);
+        const auto moments = moments_kernel<count, T>;
+        launch("batch_norm_moments", moments, grid_of(c), exec, c, x, partial);
+        join(c);
+      },
+      x);
+}
+
 }  // namespace
 
 template <class T>
 void batch_norm_statistics(const Exec& exec, const BatchNormStatisticsArgs<T>& args) {
   const FloatWorkspace workspace(exec, batch_norm_workspace(args.rows, args.channels));
-  with_pack<device::kPack<T>>(
-      {args.channels},
-      [&]<int count>() {
-        const Columns c = tiling_for_sums(args.rows, args.channels, count);
-        const auto moments = moments_kernel<count, T>;
-        launch("batch_norm_moments", moments, grid_of(c), exec, c, args.x, workspace.data());
-        launch("batch_norm_finish_statistics",
-               finish_statistics_kernel<T>,
-               warp_each(args.channels, kJoinThreads),
-               exec,
-               c,
-               args.channels,
-               static_cast<float>(args.rows),
-               args.x,
-               workspace.data(),
-               args.eps,
-               args.momentum,
-               args.running_mean,
-               args.running_var,
-               args.mean,
-               args.rstd);
-      },
-      args.x);
+  with_row_blocks(exec, args.rows, args.channels, args.x, workspace.data(), [&](const Columns& c) {
+    launch("batch_norm_finish_statistics",
+           finish_statistics_kernel<T>,
+           warp_each(args.channels, kJoinThreads),
+           exec,
+           c,
+           args.channels,
+           static_cast<float>(args.rows),
+           args.x,
+           workspace.data(),
+           args.eps,
+           args.momentum,
+           args.running_mean,
+           args.running_var,
+           args.mean,
+           args.rstd);
+  });
+}
+
+template <class T>
+void batch_norm_moments(const Exec& exec, const BatchNormMomentsArgs<T>& args) {
+  const FloatWorkspace workspace(exec, batch_norm_workspace(args.rows, args.channels));
+  with_row_blocks(exec, args.rows, args.channels, args.x, workspace.data(), [&](const Columns& c) {
+    launch("batch_norm_finish_moments",
+           finish_moments_kernel<T>,
+           warp_each(args.channels, kJoinThreads),
+           exec,
+           c,
+           args.channels,
+           static_cast<float>(args.rows),
+           args.x,
+           workspace.data(),
+           args.moments);
+  });
+}
+
+void batch_norm_join_moments(const Exec& exec, const BatchNormJoinArgs<float>& args) {
+  launch("batch_norm_join_moments",
+         join_moments_kernel,
+         thread_each(args.channels, kJoinThreads),
+         exec,
+         args);
 }
 
 void batch_norm_running_statistics(const Exec& exec,
@@ -242,5 +341,8 @@ void batch_norm_running_statistics(const Exec& exec,
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<float>&);
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<Half>&);
 template void batch_norm_statistics(const Exec&, const BatchNormStatisticsArgs<BFloat16>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<float>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<Half>&);
+template void batch_norm_moments(const Exec&, const BatchNormMomentsArgs<BFloat16>&);
 
 }  // namespace learn::cuda
