@@ -135,8 +135,9 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 /// residual in one operation. `x` and `residual` share a floating dtype (f32, halves, or f64);
 /// `weight`, `bias` (C) and the running statistics (C) are f32 (f64 for f64 x). In the mode eval
 /// the running statistics are used, otherwise those of the batch, and the running ones are updated
-/// immediately. A default-made `residual` means none. Throws Error in training if there is one
-/// value per channel only.
+/// immediately. If the tape has a RankGather, training uses the statistics of the samples of all
+/// ranks, and each rank computes the gradients of the samples on its tape. A default-made
+/// `residual` means none. Throws Error in training if there is one value per channel only.
 [[nodiscard]] Var batch_norm(const Var& x,
                              const Var& weight,
                              const Var& bias,

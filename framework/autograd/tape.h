@@ -17,6 +17,8 @@
 
 namespace learn {
 
+class RankGather;
+
 namespace nn {
 class Module;
 }
@@ -71,6 +73,9 @@ struct TapeOptions {
   std::int64_t first_row = 0;
   /// f16 or bf16: operations cast their inputs by their rules (autocast.h).
   std::optional<DType> autocast{};
+  /// Excludes the samples of this tape from statistics over several ranks (`set_rank_gather`): a
+  /// rank without samples in this batch runs a spare one, with a seed of 0.
+  bool spare = false;
 };
 
 /// The operations of one step, in the order they ran. Reversed, that is the order of the backward
@@ -169,6 +174,11 @@ class Tape {
   [[nodiscard]] BackwardObserver* backward_observer() const noexcept { return backward_observer_; }
   /// Sets the observer of parameters' gradients.
   void observe_gradients(GradientObserver* observer) noexcept { gradient_observer_ = observer; }
+  /// Sets the exchange by which training normalizes the samples of all ranks as one batch. With
+  /// null, the default, a tape normalizes its samples alone. It must outlive the passes that use
+  /// it.
+  void set_rank_gather(RankGather* ranks) noexcept { rank_gather_ = ranks; }
+  [[nodiscard]] RankGather* rank_gather() const noexcept { return rank_gather_; }
 
  private:
   friend class Var;
@@ -214,6 +224,7 @@ class Tape {
   ForwardObserver* observer_ = nullptr;
   BackwardObserver* backward_observer_ = nullptr;
   GradientObserver* gradient_observer_ = nullptr;
+  RankGather* rank_gather_ = nullptr;
 };
 
 }  // namespace learn

@@ -1,4 +1,5 @@
 #include "framework/autograd/ops.h"
+#include "framework/autograd/rank_gather.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/norm/batch_norm.h"
 #include "framework/runtime/transfer.h"
@@ -173,11 +174,62 @@ OpCase split_case(const Variant& v) {
     return tape.record(std::move(inputs), y, std::move(node));
   };
   op.reduction = v.shape.elements() / v.shape[-1];
-  // As for plain batch norm: xhat and the two means of the gradient are rounded one after the
-  // other. What travels is rounded to f32, which the sums' own rounding exceeds.
+  // Plain batch norm has the same units: xhat and the two means of the gradient are rounded one
+  // after the other. Rounding the exchanged values to f32 adds less than the sums do.
   op.units = 8;
   op.inner_kinks = v.activation.name == ActivationKind::Name::relu ||
                    v.activation.name == ActivationKind::Name::leaky_relu;
+  return op;
+}
+
+/// The exchange of a rank that is alone.
+class OneRank final : public RankGather {
+ public:
+  [[nodiscard]] int ranks() const override { return 1; }
+  [[nodiscard]] int rank() const override { return 0; }
+  void gather(Context& ctx, const Tensor& mine, Tensor& all) override {
+    Tensor first = all.view(mine.shape());
+    copy(ctx, mine, first);
+  }
+};
+
+/// The exchange with a second rank, which has ten rows of zeros and gradients of zero.
+class OneOfTwo final : public RankGather {
+ public:
+  [[nodiscard]] int ranks() const override { return 2; }
+  [[nodiscard]] int rank() const override { return 0; }
+  void gather(Context& ctx, const Tensor& mine, Tensor& all) override {
+    ++gathers;
+    const std::int64_t n = mine.elements();
+    kernels::fill(ctx, all, 0);
+    Tensor first = all.range(0, n);
+    copy(ctx, mine, first);
+    Tensor rows = all.range(2 * n - 1, 1);
+    if (n % 2 == 1) kernels::fill(ctx, rows, 10);
+  }
+  int gathers = 0;
+};
+
+/// The operation itself on a tape whose ranks are one.
+OpCase alone_case(const Variant& v) {
+  OpCase op = split_case(v);
+  op.name += " by the operation";
+  op.call = [v](Tape& tape, std::span<const Var> in) {
+    static OneRank alone;
+    tape.set_rank_gather(&alone);
+    const Var residual = v.residual == Residual::none   ? Var{}
+                         : v.residual == Residual::self ? in[0]
+                                                        : in[5];
+    return ops::batch_norm(
+        in[0],
+        in[1],
+        in[2],
+        in[3].value(),
+        in[4].value(),
+        residual,
+        {.activation = v.activation, .residual_before_activation = v.residual == Residual::before},
+        tape.mode());
+  };
   return op;
 }
 
@@ -191,6 +243,50 @@ TEST_CASE("batch norm over ranks: every activation and place of the residual") {
       if (test::testing_cuda())  // kernels with packs of eight halves
         test::test_op(split_case({{3, 2, 2, 8}, {2, 1}, act.kind, residual}));
     }
+}
+
+// With the operation, whose tape has one rank.
+TEST_CASE("batch norm over ranks: the operation with every activation and place of the residual") {
+  for (const NamedActivation& act : kActivations)
+    for (const Residual residual :
+         {Residual::none, Residual::before, Residual::after, Residual::self})
+      test::test_op(alone_case({{3, 2, 3, 4}, {3}, act.kind, residual}));
+}
+
+TEST_CASE("batch norm over ranks: the operation exchanges twice, and only in training") {
+  Context ctx(test::fast_context(1));
+  for (const ForwardMode mode :
+       {ForwardMode::train, ForwardMode::train_unfrozen, ForwardMode::eval})
+    for (const bool x_needs_grad : {true, false})
+      for (const bool spare : {true, false}) {
+        CAPTURE(static_cast<int>(mode));
+        CAPTURE(x_needs_grad);
+        CAPTURE(spare);
+        OneOfTwo ranks;
+        Tape tape(ctx, {.mode = mode, .spare = spare});
+        tape.set_rank_gather(&ranks);
+        CHECK(tape.rank_gather() == &ranks);
+        const auto vector = [&](double value) {
+          return test::put_full(ctx, {2}, DType::f32, value);
+        };
+        const Var weight = tape.input(vector(1), true);
+        const Var y = ops::batch_norm(
+            tape.input(test::put_values(ctx, {3, 2}, {1, 2, 3, 4, 5, 7}), x_needs_grad),
+            weight,
+            tape.input(vector(0)),
+            vector(0),
+            vector(1),
+            {},
+            {},
+            mode);
+        const int expected = mode == ForwardMode::eval ? 0 : 1;
+        CHECK(ranks.gathers == expected);
+        tape.backward(ops::sum(y));
+        CHECK(ranks.gathers == 2 * expected);
+        // Spare rows have no gradients.
+        if (spare && mode != ForwardMode::eval)
+          CHECK(test::fetch(ctx, tape.grad_of(weight), 0) == 0);
+      }
 }
 
 TEST_CASE("batch norm over ranks: shares of any size, one of none, and one rank alone") {
