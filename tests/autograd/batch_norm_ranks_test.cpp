@@ -245,6 +245,22 @@ TEST_CASE("batch norm over ranks: every activation and place of the residual") {
     }
 }
 
+// One of the two gradients is added to what the other norm has written, the other overwrites.
+TEST_CASE("batch norm over ranks: two that share their weights, or their biases") {
+  for (const std::size_t shared : {1U, 2U}) {
+    OpCase op = alone_case({{3, 2, 3, 4}, {3}, ActivationKind::silu()});
+    op.name += fmt::format(" shared {}", op.inputs[shared].name);
+    op.inputs.push_back(op.inputs[3 - shared]);
+    op.inputs.back().name += " of the second";
+    op.call = [shared, call = op.call](Tape& tape, std::span<const Var> in) {
+      std::vector<Var> second(in.begin(), in.end());
+      second[3 - shared] = in[5];
+      return ops::add(call(tape, in), call(tape, second));
+    };
+    test::test_op(op);
+  }
+}
+
 // With the operation, whose tape has one rank.
 TEST_CASE("batch norm over ranks: the operation with every activation and place of the residual") {
   for (const NamedActivation& act : kActivations)
