@@ -52,7 +52,8 @@ DataParallel::DataParallel(Communicator& communicator, const DataParallelOptions
   exchange_ = std::make_unique<Exchange>(
       communicator,
       ExchangeOptions{.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
-                      .overlap = options.overlap});
+                      .overlap = options.overlap,
+                      .sync_bn = options.sync_bn});
 }
 
 std::vector<std::string> DataParallel::claims() const { return {"join several ranks"}; }

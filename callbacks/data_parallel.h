@@ -13,6 +13,7 @@ namespace learn::callbacks {
 
 struct DataParallelOptions {
   double bucket_mb = 4;     ///< megabytes of gradients that are summed at once
+  bool sync_bn = false;     ///< BatchNorm normalizes the samples of all ranks as one batch
   bool overlap = true;      ///< sums gradients during the backward pass
   std::int64_t verify = 1;  ///< epochs between comparisons of the ranks' weights; 0: never
 };
@@ -24,7 +25,8 @@ struct DataParallelOptions {
 /// the optimizer's state of rank 0.
 ///
 /// Every rank makes the same calls of the Learner (`fit`, `validate`, `get_preds`, ...) with the
-/// same data. BatchNorm normalizes each share by itself.
+/// same data. BatchNorm normalizes each share by itself, and the whole batch with `sync_bn`, at the
+/// price of two small exchanges for each layer and batch.
 class DataParallel final : public Callback {
  public:
   /// Borrows the communicator. All ranks do this together.

@@ -162,8 +162,9 @@ void Learner::check_batches() const { check_smallest_batch(ForwardMode::train_un
 void Learner::check_smallest_batch(ForwardMode mode) const {
   const BatchSource& source = train_source();
   const Shape sample = source.sample_shape();
-  const Exchange* const ranks = exchange();
-  const std::int64_t parts = ranks != nullptr ? ranks->share().ranks : 1;
+  Exchange* const ranks = exchange();
+  const bool apart = ranks != nullptr && ranks->batch_norm_ranks() == nullptr;
+  const std::int64_t parts = apart ? ranks->share().ranks : 1;
   const std::int64_t smallest = source.smallest_batch();
   // Some ranks have the share that is rounded down, and at least one row to compute.
   if (smallest == 0 || smallest / parts > 1 || sample.rank() == 0) return;
@@ -208,11 +209,14 @@ void Learner::begin_attempt() {
 }
 
 Var Learner::forward(ForwardMode mode) {
+  Exchange* const ranks = exchange();
+  tape_.set_rank_gather(ranks != nullptr ? ranks->batch_norm_ranks() : nullptr);
   tape_.reset({.mode = mode,
                .grad = mode != ForwardMode::eval,
                .batch = static_cast<std::uint64_t>(state_.progress.batch_clock),
                .first_row = batch_.first,
-               .autocast = state_.autocast});
+               .autocast = state_.autocast,
+               .spare = batch_.spare});
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 

@@ -79,6 +79,13 @@ Share Exchange::share() const noexcept {
   return {.rank = communicator_.place().rank, .ranks = communicator_.place().ranks};
 }
 
+void Exchange::gather(Context&, const Tensor& mine, Tensor& all) {
+  communicator_.set_purpose("the statistics of BatchNorm");
+  communicator_.gather({mine.raw(), mine.bytes()},
+                       std::vector<std::size_t>(names_.size(), mine.bytes()),
+                       {all.raw(), all.bytes()});
+}
+
 BatchTotals Exchange::agree(const FitProgress& progress,
                             const BatchRun& batch,
                             const nn::ParamStore& params) {

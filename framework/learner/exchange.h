@@ -1,4 +1,5 @@
 #pragma once
+#include "framework/autograd/rank_gather.h"
 #include "framework/autograd/tape.h"
 #include "framework/distributed/communicator.h"
 #include "framework/kernels/common/step_control.h"
@@ -19,6 +20,8 @@ struct ExchangeOptions {
   std::size_t bucket_bytes = std::size_t{4} << 20U;  ///< of gradients that are summed at once
   /// Sums gradients during the backward pass; false: after it, for comparisons.
   bool overlap = true;
+  /// BatchNorm normalizes the samples of all ranks as one batch, instead of each share by itself.
+  bool sync_bn = false;
 };
 
 /// Makes the batches of several ranks one: each computes its share of the rows, and then all have
@@ -28,12 +31,19 @@ struct ExchangeOptions {
 /// A gradient is summed as soon as it is complete, in buckets: contiguous ranges of the flat
 /// gradients, never across a parameter group or the border between halves and f32. Their order is
 /// the same on all ranks, whatever the order of a rank's operations.
-class Exchange final : public GradientObserver {
+class Exchange final : public GradientObserver, public RankGather {
  public:
   /// Borrows the communicator. All ranks do this together.
   explicit Exchange(Communicator& communicator, const ExchangeOptions& options = {});
 
   [[nodiscard]] Share share() const noexcept;
+  /// This, for a tape, if BatchNorm normalizes the samples of all ranks; otherwise null.
+  [[nodiscard]] RankGather* batch_norm_ranks() noexcept {
+    return options_.sync_bn ? this : nullptr;
+  }
+  [[nodiscard]] int ranks() const override { return share().ranks; }
+  [[nodiscard]] int rank() const override { return share().rank; }
+  void gather(Context& ctx, const Tensor& mine, Tensor& all) override;
   [[nodiscard]] Communicator& communicator() const noexcept { return communicator_; }
   /// For texts: "rank 3 (nodeb)".
   [[nodiscard]] const std::string& name_of(int rank) const {

@@ -95,6 +95,25 @@ TEST_CASE("2, 3 and 4 ranks train as one process does") {
   }
 }
 
+TEST_CASE("with synchronized BatchNorm a net trains as in one process, and on uneven shares") {
+  for (const std::int64_t samples : {44, 37}) {
+    CAPTURE(samples);
+    // The running statistics are compared too.
+    const Case c{
+        .name = "sync_bn", .parts = {.batch_norm = true, .dropout = 0.3}, .samples = samples};
+    const Trained alone = train(c, nullptr, {});
+    for (const int ranks : {2, 3, 4}) {
+      CAPTURE(ranks);
+      const Trained all = train_in_ranks(c, ranks, {.sync_bn = true});
+      check_same_training(all, alone, 1e-4);  // BatchNorm divides by deviations of 12 samples
+      REQUIRE(all.statistics.size() == alone.statistics.size());
+      for (std::size_t i = 0; i < all.statistics.size(); ++i)
+        CHECK(std::abs(all.statistics[i] - alone.statistics[i]) <
+              1e-4 * (1 + std::abs(alone.statistics[i])));
+    }
+  }
+}
+
 TEST_CASE("one rank trains with the bits of a process without ranks") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
