@@ -32,7 +32,8 @@ class ThreadCommunicator : public Communicator {
   [[nodiscard]] virtual const RankTraffic& traffic() const noexcept = 0;
 };
 
-/// Runs `work` in `ranks` threads and waits for all. Rethrows the exception that made the others end.
+/// Runs `work` in `ranks` threads and waits for all. Rethrows the exception that made the others
+/// end.
 void run_ranks(int ranks,
                FunctionRef<void(ThreadCommunicator&)> work,
                const RankThreadsOptions& options = {});
