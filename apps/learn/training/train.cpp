@@ -7,7 +7,6 @@
 #include "apps/learn/common/signals.h"
 #include "apps/learn/report/report_page.h"
 #include "apps/learn/training/ending.h"
-#include "apps/learn/training/launcher.h"
 #include "apps/learn/training/train_options.h"
 #include "apps/learn/training/trial_runs.h"
 #include "callbacks/checkpointer.h"
@@ -18,6 +17,7 @@
 #include "framework/core/options/quoting.h"
 #include "framework/core/printable.h"
 #include "framework/core/version.h"
+#include "framework/distributed/launcher.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"
 #include "framework/io/free_space.h"
@@ -384,6 +384,18 @@ int say_finished(const std::string& run) {
                   run,
                   shell_word(run)));
   return 0;
+}
+
+/// Throws UsageError if this process is one of several: each of them would train the same.
+void refuse_several_processes() {
+  const std::optional<Launcher> launcher = find_launcher();
+  if (!launcher || !launcher->several()) return;
+  fail<UsageError>(
+      "a launcher has started several processes ({}), which would all train the same model: "
+      "data parallel training is not supported yet. Run 'learn train' without the launcher, or the "
+      "launcher with one process. If you do not use a launcher, unset {}",
+      launcher->variable,
+      launcher->variable.substr(0, launcher->variable.find('=')));
 }
 
 /// `learn train` with resolved options; `argv` goes into the record. Returns the exit code: 0, 7 if

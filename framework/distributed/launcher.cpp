@@ -1,0 +1,141 @@
+#include "framework/distributed/launcher.h"
+
+#include "framework/core/environment.h"
+#include "framework/core/error.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+namespace learn {
+namespace {
+
+/// The variables of one launcher.
+struct Variables {
+  const char* launcher;
+  const char* rank;
+  const char* ranks;
+  const char* local_rank;
+};
+
+constexpr std::array kOfMpi{
+    Variables{
+        "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    Variables{"MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
+    Variables{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+};
+
+/// The number that a variable holds; nothing if it is not set, or holds no number.
+std::optional<int> number_in(const char* variable) {
+  const char* const text = environment(variable);
+  if (text == nullptr) return std::nullopt;
+  const std::string_view digits(text);
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+/// Throws UsageError for numbers that no launcher sets.
+void check_numbers(const Variables& variables, const Launcher& found) {
+  check<UsageError>(found.rank >= 0 && found.rank < found.ranks.value_or(found.rank + 1),
+                    "{}={} contradicts {}: a rank is at least 0 and below the number of processes. "
+                    "Start the program by one launcher, or unset these variables",
+                    variables.rank,
+                    found.rank,
+                    found.variable);
+  const int local = found.local_rank.value_or(0);
+  check<UsageError>(local >= 0 && local < found.ranks.value_or(local + 1),
+                    "{}={} contradicts {}: a rank of a host is at least 0 and below the number of "
+                    "processes. Start the program by one launcher, or unset these variables",
+                    variables.local_rank,
+                    local,
+                    found.variable);
+}
+
+std::optional<Launcher> launcher_by(const Variables& variables) {
+  const std::optional<int> rank = number_in(variables.rank);
+  const std::optional<int> ranks = number_in(variables.ranks);
+  if (!rank && !ranks) return std::nullopt;
+  check<UsageError>(rank || *ranks == 1,
+                    "{} is {}, but {} is not set, and a launcher sets both. Start the program by a "
+                    "launcher, or unset {}",
+                    variables.ranks,
+                    ranks.value_or(0),
+                    variables.rank,
+                    variables.ranks);
+  Launcher found{.name = variables.launcher,
+                 .rank = rank.value_or(0),
+                 .ranks = ranks,
+                 .local_rank = number_in(variables.local_rank)};
+  found.variable = ranks ? fmt::format("{}={}", variables.ranks, *ranks)
+                         : fmt::format("{}={}", variables.rank, found.rank);
+  check_numbers(variables, found);
+  return found;
+}
+
+/// The step of a Slurm job that this process is a task of.
+std::optional<Launcher> slurm_step() {
+  if (!number_in("SLURM_STEP_ID") || !number_in("SLURM_PROCID")) return std::nullopt;
+  return launcher_by(
+      {.launcher = "Slurm",
+       .rank = "SLURM_PROCID",
+       // Old versions do not set the first of these.
+       .ranks = number_in("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS",
+       .local_rank = "SLURM_LOCALID"});
+}
+
+/// `srun --mpi=pmix` and PMIx's own launcher. Only Slurm also gives the number of processes.
+std::optional<Launcher> launcher_by_pmix(const std::optional<Launcher>& slurm) {
+  const std::optional<int> rank = number_in("PMIX_RANK");
+  if (!rank) return std::nullopt;
+  if (slurm && slurm->rank == *rank) {
+    Launcher found = *slurm;
+    found.name = "PMIx";
+    return found;
+  }
+  Launcher found{.name = "PMIx", .rank = *rank};
+  found.variable = fmt::format("PMIX_RANK={}", *rank);
+  check<UsageError>(*rank >= 0,
+                    "{}: a rank is at least 0. Start the program by a launcher, or unset PMIX_RANK",
+                    found.variable);
+  return found;
+}
+
+void refuse_torchrun(const std::optional<Launcher>& slurm) {
+  const int ranks = number_in("WORLD_SIZE").value_or(1);
+  if (ranks <= 1) return;
+  // Scripts of Slurm jobs set WORLD_SIZE for the sake of PyTorch, and srun starts the processes.
+  if (slurm && slurm->ranks == ranks && number_in("RANK").value_or(slurm->rank) == slurm->rank)
+    return;
+  fail<UsageError>(
+      "WORLD_SIZE={} shows one of several processes of torchrun, which does not start MPI. To "
+      "train "
+      "on CPUs, start the same command by 'mpirun -n {}' instead. If you do not use a launcher, "
+      "unset WORLD_SIZE",
+      ranks,
+      ranks);
+}
+
+}  // namespace
+
+std::string Launcher::text() const {
+  return ranks ? fmt::format("{} as rank {} of {}", name, rank, *ranks)
+               : fmt::format("{} as rank {}", name, rank);
+}
+
+std::optional<Launcher> find_launcher() {
+  for (const Variables& variables : kOfMpi)
+    if (std::optional<Launcher> found = launcher_by(variables)) return found;
+  const std::optional<Launcher> slurm = slurm_step();
+  std::optional<Launcher> pmix = launcher_by_pmix(slurm);
+  if (pmix && pmix->several()) return pmix;
+  refuse_torchrun(slurm);
+  if (pmix) return pmix;
+  return slurm && slurm->several() ? slurm : std::nullopt;
+}
+
+}  // namespace learn

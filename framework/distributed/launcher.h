@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <string>
+
+namespace learn {
+
+/// A launcher (mpirun, srun, ...) that started this process, by the variables that it sets.
+struct Launcher {
+  std::string name;               ///< "Open MPI", "MVAPICH", "MPICH", "PMIx" or "Slurm"
+  int rank = 0;                   ///< of this process
+  std::optional<int> ranks;       ///< number of processes, if known; then `rank` is below it
+  std::optional<int> local_rank;  ///< among the processes of this host, if known
+  std::string variable;           ///< with its value, for messages: "OMPI_COMM_WORLD_SIZE=4"
+
+  /// Whether this process is one of several, as far as the variables show it.
+  [[nodiscard]] bool several() const noexcept { return ranks.value_or(rank + 1) > 1; }
+  /// For messages: "Open MPI as rank 0 of 4".
+  [[nodiscard]] std::string text() const;
+};
+
+/// Finds the launcher of this process, or none. Variables of an MPI take precedence over Slurm's,
+/// because those may describe the whole job. The script of a Slurm job without a step has no
+/// launcher, and neither has the only task of a step. Values that are not numbers are ignored.
+///
+/// Throws UsageError for a number of processes without a rank, for a rank that is not below it, and
+/// for WORLD_SIZE above 1 without another launcher: torchrun does not start MPI.
+[[nodiscard]] std::optional<Launcher> find_launcher();
+
+}  // namespace learn

@@ -1,0 +1,168 @@
+#include "framework/distributed/launcher.h"
+
+#include "framework/core/error.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace learn;
+
+namespace {
+
+using Values = std::map<std::string, std::string>;
+
+/// Sets the variables of launchers during its lifetime, and unsets all others.
+class Environment {
+ public:
+  explicit Environment(const Values& values) {
+    for (const char* const name : {"OMPI_COMM_WORLD_RANK",
+                                   "OMPI_COMM_WORLD_SIZE",
+                                   "OMPI_COMM_WORLD_LOCAL_RANK",
+                                   "MV2_COMM_WORLD_RANK",
+                                   "MV2_COMM_WORLD_SIZE",
+                                   "MV2_COMM_WORLD_LOCAL_RANK",
+                                   "PMI_RANK",
+                                   "PMI_SIZE",
+                                   "MPI_LOCALRANKID",
+                                   "PMIX_RANK",
+                                   "SLURM_NTASKS",
+                                   "SLURM_PROCID",
+                                   "SLURM_LOCALID",
+                                   "SLURM_STEP_ID",
+                                   "SLURM_STEP_NUM_TASKS",
+                                   "RANK",
+                                   "WORLD_SIZE",
+                                   "LOCAL_RANK"}) {
+      const char* const now = std::getenv(name);
+      before_[name] = now != nullptr ? std::optional<std::string>(now) : std::nullopt;
+      const auto found = values.find(name);
+      set(name, found != values.end() ? std::optional(found->second) : std::nullopt);
+    }
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) set(name, value);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  static void set(const std::string& name, const std::optional<std::string>& value) {
+    if (value)
+      (void)setenv(name.c_str(), value->c_str(), 1);
+    else
+      (void)unsetenv(name.c_str());
+  }
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+/// Returns the launcher, its numbers and its variable as one text.
+std::string found_in(const Values& values) {
+  const Environment environment(values);
+  const std::optional<Launcher> found = find_launcher();
+  if (!found) return "none";
+  const std::string local = found->local_rank ? std::to_string(*found->local_rank) : "?";
+  return found->text() + ", local " + local + ", " + found->variable +
+         (found->several() ? ", several" : ", alone");
+}
+
+Values slurm_step(const std::string& rank, const std::string& tasks) {
+  return {{"SLURM_STEP_ID", "0"},
+          {"SLURM_NTASKS", "8"},
+          {"SLURM_STEP_NUM_TASKS", tasks},
+          {"SLURM_PROCID", rank},
+          {"SLURM_LOCALID", tasks == "1" ? "0" : "1"}};
+}
+
+Values with(Values values, const Values& more) {
+  for (const auto& [name, value] : more) values[name] = value;
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("every launcher is found with rank, ranks and local rank") {
+  CHECK(found_in({{"OMPI_COMM_WORLD_RANK", "3"},
+                  {"OMPI_COMM_WORLD_SIZE", "4"},
+                  {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                  {"PMIX_RANK", "3"}}) ==
+        "Open MPI as rank 3 of 4, local 1, OMPI_COMM_WORLD_SIZE=4, several");
+  CHECK(found_in({{"MV2_COMM_WORLD_RANK", "1"},
+                  {"MV2_COMM_WORLD_SIZE", "2"},
+                  {"MV2_COMM_WORLD_LOCAL_RANK", "0"}}) ==
+        "MVAPICH as rank 1 of 2, local 0, MV2_COMM_WORLD_SIZE=2, several");
+  CHECK(found_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "16"}, {"MPI_LOCALRANKID", "2"}}) ==
+        "MPICH as rank 0 of 16, local 2, PMI_SIZE=16, several");
+  CHECK(found_in(slurm_step("2", "3")) ==
+        "Slurm as rank 2 of 3, local 1, SLURM_STEP_NUM_TASKS=3, several");
+  CHECK(found_in({{"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}}) ==
+        "Slurm as rank 0 of 2, local ?, SLURM_NTASKS=2, several");
+  CHECK(found_in({{"PMIX_RANK", "1"}}) == "PMIx as rank 1, local ?, PMIX_RANK=1, several");
+  CHECK(found_in({{"PMIX_RANK", "0"}}) == "PMIx as rank 0, local ?, PMIX_RANK=0, alone");
+  CHECK(found_in(with(slurm_step("0", "3"), {{"PMIX_RANK", "0"}})) ==
+        "PMIx as rank 0 of 3, local 1, SLURM_STEP_NUM_TASKS=3, several");
+  CHECK(found_in(with(slurm_step("1", "3"), {{"PMIX_RANK", "5"}})) ==
+        "PMIx as rank 5, local ?, PMIX_RANK=5, several");
+}
+
+TEST_CASE("one process of a launcher is alone, and the script of a Slurm job has no launcher") {
+  const std::string one = "Open MPI as rank 0 of 1, local ?, OMPI_COMM_WORLD_SIZE=1, alone";
+  CHECK(found_in({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}) == one);
+  CHECK(found_in({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}}) == one);
+  // mpirun -n 1 on the nodes of a job, or in a step of it
+  CHECK(found_in(with(slurm_step("0", "4"), {{"OMPI_COMM_WORLD_SIZE", "1"}})) == one);
+  for (const Values& values :
+       {Values{},
+        Values{{"WORLD_SIZE", "1"}},
+        Values{{"WORLD_SIZE", ""}, {"PMI_SIZE", "many"}, {"PMIX_RANK", "2x"}},
+        Values{{"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "99999999999"}, {"SLURM_NTASKS", "2"}},
+        // sbatch without srun
+        Values{{"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "0"}},
+        slurm_step("0", "1")})
+    CHECK(found_in(values) == "none");
+  // The shell of salloc is a step of one task.
+  CHECK(found_in({{"SLURM_NTASKS", "8"},
+                  {"SLURM_PROCID", "0"},
+                  {"SLURM_STEP_ID", "2147483000"},
+                  {"SLURM_STEP_NUM_TASKS", "1"}}) == "none");
+}
+
+TEST_CASE("the variables of torchrun are refused, unless another launcher set the others") {
+  const Values torchrun{{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"LOCAL_RANK", "0"}};
+  for (const Values& values : {torchrun,
+                               Values{{"WORLD_SIZE", "3"}},
+                               with(torchrun, {{"PMIX_RANK", "0"}}),
+                               // torchrun on each node of a job
+                               with(slurm_step("0", "2"), torchrun),
+                               with(slurm_step("0", "1"), torchrun),
+                               with(slurm_step("1", "3"), torchrun)})
+    CHECK_THROWS_WITH_AS((void)found_in(values),
+                         doctest::Contains("start the same command by 'mpirun -n 3' instead"),
+                         UsageError);
+  CHECK(found_in(with(torchrun, {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}))
+            .substr(0, 23) == "Open MPI as rank 1 of 2");
+  CHECK(found_in(with(slurm_step("2", "3"), {{"WORLD_SIZE", "3"}})).substr(0, 5) == "Slurm");
+}
+
+TEST_CASE("variables that contradict each other are refused") {
+  for (const auto& [values, text] : std::vector<std::pair<Values, std::string>>{
+           {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "2"}},
+            "OMPI_COMM_WORLD_RANK=2 contradicts OMPI_COMM_WORLD_SIZE=2"},
+           {{{"PMI_SIZE", "2"}, {"PMI_RANK", "-1"}}, "PMI_RANK=-1 contradicts PMI_SIZE=2"},
+           {{{"PMI_SIZE", "0"}, {"PMI_RANK", "0"}}, "PMI_RANK=0 contradicts PMI_SIZE=0"},
+           {{{"MV2_COMM_WORLD_SIZE", "2"},
+             {"MV2_COMM_WORLD_RANK", "1"},
+             {"MV2_COMM_WORLD_LOCAL_RANK", "7"}},
+            "MV2_COMM_WORLD_LOCAL_RANK=7 contradicts MV2_COMM_WORLD_SIZE=2"},
+           {slurm_step("3", "3"), "SLURM_PROCID=3 contradicts SLURM_STEP_NUM_TASKS=3"},
+           {{{"PMI_SIZE", "2"}}, "PMI_SIZE is 2, but PMI_RANK is not set"},
+           {{{"PMIX_RANK", "-2"}}, "PMIX_RANK=-2: a rank is at least 0"}}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS((void)found_in(values), doctest::Contains(text.c_str()), UsageError);
+  }
+}
