@@ -2,51 +2,26 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/core/plugin_file.h"
 #include "framework/core/version.h"
 #include "framework/runtime/library_search.h"
 
 #include <dlfcn.h>
 
-#include <array>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
 namespace learn {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kName = "liblearn_cuda.so";
 const std::string kRuntime = fmt::format("libcudart.so.{}", LEARN_CUDA_MAJOR);
-
-/// The folder of the program, or of the shared library that this code is a part of.
-fs::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&load_cuda_library), &info) == 0) return {};
-  std::error_code error;
-  return fs::canonical(info.dli_fname, error).parent_path();
-}
-
-/// Uses the first existing file: one that cannot be loaded is not skipped for that of another
-/// build.
-std::string chosen_file() {
-  const fs::path folder = own_folder();
-  const std::array<fs::path, 3> places{
-      folder / kName, folder.parent_path() / "lib" / kName, LEARN_CUDA_LIBRARY};
-  for (const fs::path& place : places) {
-    std::error_code error;
-    if (fs::exists(place, error)) return place.string();
-  }
-  return kName;
-}
 
 std::string cannot_load(std::string_view why) {
   return fmt::format("the CUDA backend cannot be loaded: {}", why);
 }
 
 std::string load() {
-  const std::string file = chosen_file();
+  const std::string file = plugin_file("liblearn_cuda.so", LEARN_CUDA_LIBRARY);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const std::string reason = dlerror();
