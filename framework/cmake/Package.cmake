@@ -78,6 +78,12 @@ if(LEARN_HAVE_CUDA)
                       $<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>)
   install(TARGETS learn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Cuda)
 endif()
+if(LEARN_HAVE_MPI)
+  # Programs load it by name, wherever they are installed.
+  target_link_options(learn_distributed INTERFACE
+                      $<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>)
+  install(TARGETS learn_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Mpi)
+endif()
 if(LEARN_APPS)
   install(TARGETS learn RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Runtime)
   # The program generates its manual pages and shell completions.
@@ -127,7 +133,7 @@ install(
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT Development)
 
-# cpack -G TGZ packs everything into one folder; cpack -G DEB makes learn, learn-dev and learn-cuda.
+# cpack -G TGZ packs everything into one folder; cpack -G DEB makes learn, learn-dev, learn-cuda and learn-mpi.
 set(CPACK_PACKAGE_VENDOR "learn")
 set(CPACK_PACKAGE_CONTACT "the authors of learn")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Callback-driven training of neural networks, in C++20 and CUDA")
@@ -140,6 +146,9 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS fonts-dejavu-core) # for drawings
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME learn-cuda)
 set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME learn-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON) # the MPI that it was built with
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "learn (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME learn-dev)
 file(STRINGS framework/cmake/packages.txt rows REGEX "^build +- ")
 list(TRANSFORM rows REPLACE "^build +- +([^ ]+).*" "\\1")

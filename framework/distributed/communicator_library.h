@@ -1,0 +1,36 @@
+#pragma once
+#include "framework/distributed/communicator.h"
+#include "framework/distributed/launcher.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+namespace learn {
+
+struct CommunicatorOptions {
+  /// How long a rank waits for the others before it ends with a RanksError; 0: for ever.
+  std::chrono::milliseconds deadline{300'000};
+  /// Longer messages are divided; at most 1 GiB. Must be equal on all ranks.
+  std::size_t max_message_bytes = std::size_t{1} << 30U;
+};
+
+/// Loads `liblearn_mpi.so` and makes the communicator of the ranks that `launcher` started; waits
+/// for all of them. MPI needs a third of a second for it, so call it in a process that a launcher
+/// started. Only the calling thread may use the result, which must not outlive `main`; a process
+/// opens one at most. Its destructor waits for the other ranks, but not while an error propagates.
+///
+/// Throws UsageError if the library or the MPI that it needs is missing, is of another version, or
+/// counts other ranks than the launcher; RanksError if MPI fails.
+[[nodiscard]] std::unique_ptr<Communicator> open_communicator(
+    const Launcher& launcher, const CommunicatorOptions& options = {});
+
+/// Functions that the library exports: `learn_mpi_attach` makes it use the program's log and
+/// returns the version of its sources, which must be the program's; then `learn_mpi_open` may be
+/// called.
+using AttachMpiLibrary = const char*(const std::shared_ptr<void>& log);
+using OpenMpiCommunicator = void(const Launcher& launcher,
+                                 const CommunicatorOptions& options,
+                                 std::unique_ptr<Communicator>& opened);
+
+}  // namespace learn
