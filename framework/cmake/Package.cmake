@@ -79,6 +79,7 @@ if(LEARN_HAVE_CUDA)
   install(TARGETS learn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Cuda)
 endif()
 if(LEARN_HAVE_MPI)
+  set_target_properties(learn_mpi PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON) # libmpi
   # Programs load it by name, wherever they are installed.
   target_link_options(learn_distributed INTERFACE
                       $<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>)
