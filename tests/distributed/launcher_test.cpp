@@ -150,7 +150,7 @@ TEST_CASE("the variables of torchrun are refused, unless another launcher set th
 }
 
 TEST_CASE("variables that contradict each other are refused") {
-  for (const auto& [values, text] : std::vector<std::pair<Values, std::string>>{
+  for (const auto& contradiction : std::vector<std::pair<Values, std::string>>{
            {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "2"}},
             "OMPI_COMM_WORLD_RANK=2 contradicts OMPI_COMM_WORLD_SIZE=2"},
            {{{"PMI_SIZE", "2"}, {"PMI_RANK", "-1"}}, "PMI_RANK=-1 contradicts PMI_SIZE=2"},
@@ -162,7 +162,9 @@ TEST_CASE("variables that contradict each other are refused") {
            {slurm_step("3", "3"), "SLURM_PROCID=3 contradicts SLURM_STEP_NUM_TASKS=3"},
            {{{"PMI_SIZE", "2"}}, "PMI_SIZE is 2, but PMI_RANK is not set"},
            {{{"PMIX_RANK", "-2"}}, "PMIX_RANK=-2: a rank is at least 0"}}) {
-    CAPTURE(text);
-    CHECK_THROWS_WITH_AS((void)found_in(values), doctest::Contains(text.c_str()), UsageError);
+    CAPTURE(contradiction.second);
+    CHECK_THROWS_WITH_AS((void)found_in(contradiction.first),
+                         doctest::Contains(contradiction.second.c_str()),
+                         UsageError);
   }
 }

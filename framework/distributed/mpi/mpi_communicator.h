@@ -24,6 +24,8 @@ class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(const Launcher& launcher, const CommunicatorOptions& options);
   ~MpiCommunicator() override;
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
 
   [[nodiscard]] const RankPlace& place() const noexcept override { return session_.place(); }
   [[nodiscard]] const std::string& library() const noexcept override { return session_.library(); }

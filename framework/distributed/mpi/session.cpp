@@ -52,6 +52,7 @@ std::vector<std::string> host_names(MPI_Comm communicator, int ranks) {
       MPI_Allgather(own.data(), kBytes, MPI_BYTE, names.data(), kBytes, MPI_BYTE, communicator),
       "MPI_Allgather");
   std::vector<std::string> texts;
+  texts.reserve(names.size());
   for (const Name& name : names) texts.emplace_back(name.data());
   return texts;
 }
