@@ -18,7 +18,8 @@ struct CommunicatorOptions {
 /// Loads `liblearn_mpi.so` and makes the communicator of the ranks that `launcher` started; waits
 /// for all of them. MPI needs a third of a second for it, so call it in a process that a launcher
 /// started. Only the calling thread may use the result, which must not outlive `main`; a process
-/// opens one at most. Its destructor waits for the other ranks, but not while an error propagates.
+/// opens one at most. Its destructor waits for the other ranks, but not while an error propagates;
+/// if one is missing, it logs that and calls `end_all`.
 ///
 /// Throws UsageError if the library or the MPI that it needs is missing, is of another version, or
 /// counts other ranks than the launcher; RanksError if MPI fails.

@@ -71,8 +71,10 @@ MpiCommunicator::~MpiCommunicator() {
       wait();
       session_.end();
       return;
-    } catch (const std::exception& error) {
+    } catch (const Error& error) {
+      // An exit without MPI_Finalize is a success to MPICH's launcher.
       log::error("[ranks] {}", error.what());
+      end_all(error.exit_code());
     }
   }
   // The process leaves without MPI_Finalize, so that the launcher ends the other ranks. Until then
@@ -324,6 +326,8 @@ void MpiCommunicator::end_wait() {
 void MpiCommunicator::end_all(ExitCode code) {
   log::flush();
   (void)std::fflush(nullptr);
+  // MPICH's launcher drops what it has not forwarded when a rank ends all.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   (void)MPI_Abort(MPI_COMM_WORLD, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }
