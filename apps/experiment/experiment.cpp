@@ -8,6 +8,7 @@
 #include "framework/core/version.h"
 #include "framework/inference/saved_model.h"
 #include "framework/kernels/common/cpu/vectorize.h"
+#include "framework/learner/exchange.h"
 #include "framework/runtime/cuda_report.h"
 #include "framework/terminal/progress_bar.h"
 
@@ -28,7 +29,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
     : options_(std::move(options)),
       ctx_(options_.device.context_options(options_.precision.tf32())) {
   options_.check();
-  const auto& [data, model, training, precision, device, run] = options_;
+  const auto& [data, model, training, precision, device, ranks, run] = options_;
   data::DataPair set = data.load(
       device.seed, device.threads, run.progress ? progress_line("reading") : data::DataProgress());
   const data::Dataset& train = set.train;
@@ -120,7 +121,18 @@ std::string Experiment::headline() {
   const std::string d = separator();
   std::string device = to_string(ctx_.device());
   if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
-  return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}{}{}{}{}{}{}{}batch {}{}seed {}",
+  std::string batch = fmt::format("batch {}", options_.training.batch_size);
+  if (Exchange* const ranks = learner_->exchange()) {
+    device = fmt::format("{} ranks on {} {}, each {}",
+                         ranks->ranks(),
+                         ranks->hosts(),
+                         ranks->hosts() == 1 ? "host" : "hosts",
+                         device);
+    batch += fmt::format(" = {} x {:.4g}",
+                         ranks->ranks(),
+                         static_cast<double>(options_.training.batch_size) / ranks->ranks());
+  }
+  return fmt::format("learn {}{}{} ({:.2f} M params){}{} {}{}{}{}{}{}{}{}{}{}seed {}",
                      LEARN_VERSION,
                      d,
                      options_.model.model,
@@ -135,7 +147,7 @@ std::string Experiment::headline() {
                      d,
                      options_.precision.chosen(),
                      d,
-                     options_.training.batch_size,
+                     batch,
                      d,
                      options_.device.seed);
 }

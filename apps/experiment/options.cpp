@@ -11,6 +11,7 @@ OptionTable ExperimentOptions::table() {
   training.declare(table);
   precision.declare(table);
   device.declare(table);
+  ranks.declare(table);
   run.declare(table);
   return table;
 }

@@ -3,6 +3,7 @@
 #include "apps/experiment/device_section.h"
 #include "apps/experiment/model_section.h"
 #include "apps/experiment/precision_section.h"
+#include "apps/experiment/ranks_section.h"
 #include "apps/experiment/run_section.h"
 #include "apps/experiment/training_section.h"
 
@@ -20,6 +21,7 @@ struct ExperimentOptions {
   TrainingSection training;
   PrecisionSection precision;
   DeviceSection device;
+  RanksSection ranks;
   RunSection run;
 
   /// Returns the options by name, bound to this object, which must outlive the table and must not

@@ -16,10 +16,12 @@
 namespace learn::console {
 namespace {
 
+std::atomic<bool> muted{false};
 std::atomic<std::FILE*> drawn{nullptr};  // where a line waits to be replaced
 
 /// Returns 0, or the error.
 int write(std::FILE* stream, std::string_view text) {
+  if (muted) return 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
   const bool flushed = std::fflush(stream) == 0;
   const int error = errno;
@@ -42,6 +44,8 @@ void inform(std::FILE* stream, std::string_view text) noexcept {
 }
 
 }  // namespace
+
+void mute(bool on) noexcept { muted = on; }
 
 void say(std::FILE* stream, std::string_view line) noexcept {
   wipe();

@@ -15,6 +15,10 @@ void redraw(std::FILE* stream, std::string_view line) noexcept;
 /// Clears the last drawn line, if it is still visible, so that other text can be printed.
 void wipe() noexcept;
 
+/// Drops everything that is printed, until called with false: for a process whose output another
+/// process already prints.
+void mute(bool on) noexcept;
+
 /// Prints the result of a command to standard output. Throws IoError if it cannot be written
 /// completely.
 void print(std::string_view text);

@@ -114,6 +114,8 @@ spdlog::logger& logger() { return *instance(); }
 
 void set_level(Level level) { logger().set_level(translate(level)); }
 
+void set_terminal_level(Level level) { logger().sinks().front()->set_level(translate(level)); }
+
 void set_file(const std::string& path) {
   auto& sinks = logger().sinks();
   if (path.empty()) {

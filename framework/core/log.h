@@ -14,6 +14,8 @@ enum class Level { trace, debug, info, warn, error, off };
 
 /// Messages below `level` are dropped. Default: info.
 void set_level(Level level);
+/// Messages below `level` are not shown on the terminal, but still written to the file.
+void set_terminal_level(Level level);
 /// Also writes every message, with time stamps, to `path`, until called again; empty: to no file.
 /// The first file starts with up to 1000 earlier messages. Throws IoError if the file cannot be
 /// opened, or is a symbolic link or not a regular file. Messages that cannot be written later are

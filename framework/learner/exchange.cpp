@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -73,6 +73,7 @@ Exchange::Exchange(Communicator& communicator, const ExchangeOptions& options)
   for (int rank = 0; rank < place.ranks; ++rank)
     names_.push_back(
         RankPlace{.rank = rank, .host = all[static_cast<std::size_t>(rank)].data()}.name());
+  hosts_ = static_cast<int>(std::set(all.begin(), all.end()).size());
 }
 
 Share Exchange::share() const noexcept {

@@ -45,6 +45,8 @@ class Exchange final : public GradientObserver, public RankGather {
   [[nodiscard]] int rank() const override { return share().rank; }
   void gather(Context& ctx, const Tensor& mine, Tensor& all) override;
   [[nodiscard]] Communicator& communicator() const noexcept { return communicator_; }
+  /// Number of different hosts.
+  [[nodiscard]] int hosts() const noexcept { return hosts_; }
   /// For texts: "rank 3 (nodeb)".
   [[nodiscard]] const std::string& name_of(int rank) const {
     return names_[static_cast<std::size_t>(rank)];
@@ -102,6 +104,7 @@ class Exchange final : public GradientObserver, public RankGather {
   Communicator& communicator_;
   ExchangeOptions options_;
   std::vector<std::string> names_;
+  int hosts_ = 1;
   bool requests_end_ = false;
   bool end_requested_ = false;
 

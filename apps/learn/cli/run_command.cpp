@@ -2,6 +2,7 @@
 
 #include "apps/learn/cli/command_line.h"
 #include "apps/learn/cli/completion.h"
+#include "apps/learn/common/ranks.h"
 #include "apps/learn/common/signals.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
@@ -13,12 +14,6 @@
 
 namespace learn::cli {
 namespace {
-
-int report(std::string_view what, ExitCode code) {
-  log::flush();
-  console::say(stderr, fmt::format("error: {}", what));
-  return static_cast<int>(code);
-}
 
 /// Their values are checked all the same.
 void say_without_effect(const Parsed& parsed) {
@@ -49,7 +44,7 @@ int dispatch(const std::vector<std::string>& argv) {
     return parsed.command->run(parsed);
   } catch (const std::bad_alloc&) {
     if (parsed.command->options.find("batch-size") == nullptr) throw;
-    return report("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
+    return report_error("out of memory: try a smaller --batch-size", ExitCode::out_of_memory);
   }
 }
 
@@ -59,14 +54,16 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   console::hold_standard_streams();
   ignore_file_size_signal();
   try {
-    return dispatch(argv);
+    const int code = dispatch(argv);
+    close_ranks();
+    return code;
   } catch (const Error& e) {
-    return report(e.what(), e.exit_code());
+    return report_error(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
-    return report("out of memory", ExitCode::out_of_memory);
+    return report_error("out of memory", ExitCode::out_of_memory);
   } catch (const std::exception& e) {
-    return report(std::string(e.what()) + "\nThis is a bug in learn; please report it.",
-                  ExitCode::internal);
+    return report_error(std::string(e.what()) + "\nThis is a bug in learn; please report it.",
+                        ExitCode::internal);
   }
 }
 

@@ -4,9 +4,11 @@
 #include "apps/experiment/saved_run.h"
 #include "apps/learn/cli/command.h"
 #include "apps/learn/common/host.h"
+#include "apps/learn/common/ranks.h"
 #include "apps/learn/common/signals.h"
 #include "apps/learn/report/report_page.h"
 #include "apps/learn/training/ending.h"
+#include "apps/learn/training/joint_run.h"
 #include "apps/learn/training/train_options.h"
 #include "apps/learn/training/trial_runs.h"
 #include "callbacks/checkpointer.h"
@@ -17,11 +19,11 @@
 #include "framework/core/options/quoting.h"
 #include "framework/core/printable.h"
 #include "framework/core/version.h"
-#include "framework/distributed/launcher.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"
 #include "framework/io/free_space.h"
 #include "framework/learner/history/recorder.h"
+#include "framework/learner/share_state.h"
 #include "framework/runs/run_dir.h"
 #include "framework/terminal/word_wrap.h"
 
@@ -201,9 +203,14 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
 }
 
 /// Takes the state that the run has left, and its record. `extends`: for a further fit.
-void go_on(Experiment& experiment, const RunDir& dir, RunRecord& record, bool extends) {
+void go_on(Experiment& experiment,
+           const RunDir& dir,
+           RunRecord& record,
+           bool extends,
+           Communicator* ranks) {
   Learner& learn = experiment.learner();
   resume_run(experiment, dir.path());
+  if (ranks != nullptr) share_state(learn, *ranks);
   RunRecord past = read_past(dir.path());
   past.resumes.push_back({utc_now(), record.argv, record.precision});
   record.resumes = std::move(past.resumes);
@@ -270,8 +277,12 @@ void say_ending(const RunRecord& record, const RunDir& dir, const RunSection& se
 /// A call of `learn train` that writes a run: its folder, and its initial options.
 class Run {
  public:
-  Run(TrainOptions& options, const OptionTable& table, const std::vector<std::string>& argv)
-      : options_(options), table_(table), argv_(argv) {}
+  /// `ranks` are the processes that train together; null: only this one.
+  Run(TrainOptions& options,
+      const OptionTable& table,
+      const std::vector<std::string>& argv,
+      Communicator* ranks)
+      : options_(options), table_(table), argv_(argv), ranks_(ranks) {}
   ~Run() { log::set_file(""); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -284,11 +295,16 @@ class Run {
     options_.experiment.know(experiment.data().train);
     const std::string config = write_config(table_, "train");
     check_utf8(experiment.metadata(config));
+    if (ranks_ != nullptr) {
+      join_ranks(experiment, config, *ranks_);
+      if (ranks_->place().rank > 0) return train_as_other_rank(experiment, options_, *ranks_);
+    }
     experiment.learner().check_batches();
     if (!dir_)
       dir_ = resuming() ? RunDir::open(options_.resume)
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);
     const RunDir& dir = *dir_;
+    if (ranks_ != nullptr) (void)share_folder(dir.path(), *ranks_);
     log::set_file((dir.path() / "run.log").string());
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
@@ -298,7 +314,7 @@ class Run {
     RunRecord record = new_record(experiment, argv_);
     add_reporting(experiment, dir.path(), config);
     experiment.learner().add<callbacks::Interrupt>(caught_signal());
-    if (resuming()) go_on(experiment, dir, record, options_.extend > 0);
+    if (resuming()) go_on(experiment, dir, record, options_.extend > 0, ranks_);
     Learner& learn = experiment.learner();
     warn_if_space_is_short(dir.path(),
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
@@ -316,6 +332,7 @@ class Run {
   TrainOptions& options_;
   const OptionTable& table_;
   const std::vector<std::string>& argv_;
+  Communicator* ranks_;
   std::optional<RunDir> dir_;
 };
 
@@ -323,12 +340,13 @@ class Run {
 int train_for_real(TrainOptions& options,
                    ExperimentOptions start,
                    const OptionTable& table,
-                   const std::vector<std::string>& argv) {
+                   const std::vector<std::string>& argv,
+                   Communicator* ranks) {
   constexpr int kHalvings = 3;
   TrainingSection& training = options.experiment.training;
-  const bool may_shrink =
-      training.shrink_batch && options.experiment.run.named("gradient_accumulation") == nullptr;
-  Run run(options, table, argv);
+  const bool may_shrink = ranks == nullptr && training.shrink_batch &&
+                          options.experiment.run.named("gradient_accumulation") == nullptr;
+  Run run(options, table, argv, ranks);
   for (int halvings = 0;; ++halvings) {
     std::unique_ptr<Experiment> experiment;
     try {
@@ -386,16 +404,20 @@ int say_finished(const std::string& run) {
   return 0;
 }
 
-/// Throws UsageError if this process is one of several: each of them would train the same.
-void refuse_several_processes() {
-  const std::optional<Launcher> launcher = find_launcher();
-  if (!launcher || !launcher->several()) return;
-  fail<UsageError>(
-      "a launcher has started several processes ({}), which would all train the same model: "
-      "data parallel training is not supported yet. Run 'learn train' without the launcher, or the "
-      "launcher with one process. If you do not use a launcher, unset {}",
-      launcher->variable,
-      launcher->variable.substr(0, launcher->variable.find('=')));
+/// The other processes that a launcher started with this one; or null.
+Communicator* open_ranks_of(const TrainOptions& options) {
+  Communicator* const ranks = open_ranks(options.experiment.ranks.deadline());
+  if (ranks == nullptr) return nullptr;
+  for (const auto& [given, name] : {std::pair{options.dry_run, "--dry-run"},
+                                    {options.params, "--params"},
+                                    {options.fast_dev_run, "--fast-dev-run"},
+                                    {options.explain, "--explain"}})
+    if (given) fail<UsageError>("{} is for one process: run it without the launcher", name);
+  if (options.experiment.run.on_nan == OnNan::rollback)
+    fail<UsageError>(
+        "--nan rollback does not work with several processes yet, because each would have to read "
+        "the checkpoint: use --nan stop, and resume the run with a lower --lr");
+  return ranks;
 }
 
 /// `learn train` with resolved options; `argv` goes into the record. Returns the exit code: 0, 7 if
@@ -407,7 +429,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     console::print(write_config(table, "train"));
     return 0;
   }
-  refuse_several_processes();
+  Communicator* const ranks = open_ranks_of(options);
   if (options.dry_run) return dry_run(options.experiment);
   if (options.params) return show_params(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
@@ -424,8 +446,10 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
     start.data = saved_data(start.data, options.resume);
   }
   if (!options.explain) {
-    check_can_write(options);
-    return train_for_real(options, std::move(start), table, argv);
+    if (ranks == nullptr || ranks->place().rank == 0) check_can_write(options);
+    if (ranks != nullptr && start.device.threads == 0)
+      start.device.threads = threads_of_rank(*ranks);
+    return train_for_real(options, std::move(start), table, argv, ranks);
   }
   Experiment experiment(std::move(start));
   add_reporting(experiment, std::filesystem::path(run.out) / run.name, "");

@@ -1,0 +1,143 @@
+#include "apps/learn/training/joint_run.h"
+
+#include "apps/learn/common/signals.h"
+#include "apps/learn/training/ending.h"
+#include "callbacks/data_parallel.h"
+#include "callbacks/interrupt.h"
+#include "framework/core/log.h"
+#include "framework/core/threads/processors.h"
+#include "framework/core/version.h"
+#include "framework/learner/share_state.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+namespace learn::cli {
+namespace {
+
+/// Where a rank may run.
+struct Processors {
+  std::array<char, 64> host{};
+  cpu_set_t set{};
+};
+
+Processors processors_of(const RankPlace& place) {
+  Processors mine;
+  std::ranges::copy(place.host.substr(0, mine.host.size() - 1), mine.host.begin());
+  CPU_ZERO(&mine.set);
+  ::sched_getaffinity(0, sizeof mine.set, &mine.set);
+  return mine;
+}
+
+/// Gives all ranks the text of rank `from`.
+std::string text_of(int from, std::string text, Communicator& ranks) {
+  std::uint64_t size = text.size();
+  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), from);
+  text.resize(size);
+  ranks.broadcast(std::as_writable_bytes(std::span(text)), from);
+  return text;
+}
+
+/// Facts that must be the same on all ranks, one on each line.
+std::string facts_of(const Experiment& experiment, const std::string& config) {
+  const data::DataPair& data = experiment.data();
+  return fmt::format("version {}\ncompiler {}\ntraining images {} {}\nvalidation images {} {}\n{}",
+                     LEARN_VERSION,
+                     __VERSION__,
+                     data.train.name,
+                     data.train.fingerprint(),
+                     data.valid.name,
+                     data.valid.fingerprint(),
+                     config);
+}
+
+/// The first line that differs, of each.
+std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
+  std::istringstream left(a);
+  std::istringstream right(b);
+  std::pair<std::string, std::string> lines;
+  do {
+    if (!std::getline(left, lines.first)) lines.first = "nothing";
+    if (!std::getline(right, lines.second)) lines.second = "nothing";
+  } while (lines.first == lines.second && left && right);
+  return lines;
+}
+
+}  // namespace
+
+int threads_of_rank(Communicator& ranks) {
+  Processors mine = processors_of(ranks.place());
+  std::vector<Processors> all(static_cast<std::size_t>(ranks.place().ranks));
+  ranks.set_purpose("the processors of ranks");
+  ranks.gather(std::as_bytes(std::span(&mine, 1)),
+               std::vector<std::size_t>(all.size(), sizeof mine),
+               std::as_writable_bytes(std::span(all)));
+  const auto sharing = std::ranges::count_if(all, [&](const Processors& other) {
+    cpu_set_t both;
+    CPU_AND(&both, &mine.set, &other.set);
+    return other.host == mine.host && CPU_COUNT(&both) > 0;
+  });
+  return std::max(1, physical_cores() / static_cast<int>(sharing));
+}
+
+void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks) {
+  const std::string mine = facts_of(experiment, config);
+  ranks.set_purpose("the options and data of ranks");
+  const std::string first = text_of(0, mine, ranks);
+  const bool differs = mine != first;
+  std::vector<char> all(static_cast<std::size_t>(ranks.place().ranks));
+  const char word = differs ? 1 : 0;
+  ranks.gather(std::as_bytes(std::span(&word, 1)),
+               std::vector<std::size_t>(all.size(), 1),
+               std::as_writable_bytes(std::span(all)));
+  if (const auto other = std::ranges::find(all, 1); other != all.end()) {
+    const int rank = static_cast<int>(other - all.begin());
+    const std::string name = text_of(rank, ranks.place().name(), ranks);
+    const auto [there, here] = first_difference(text_of(rank, mine, ranks), first);
+    fail<RanksError>(
+        "{} has other options, data or another version than rank 0: '{}' there, '{}' on rank 0. "
+        "Start the same command with the same files on all hosts",
+        name,
+        there,
+        here);
+  }
+  const RanksSection& options = experiment.options().ranks;
+  experiment.learner().add<callbacks::DataParallel>(
+      ranks,
+      callbacks::DataParallelOptions{.bucket_mb = options.bucket, .sync_bn = options.sync_bn});
+}
+
+std::filesystem::path share_folder(const std::filesystem::path& of_rank_0, Communicator& ranks) {
+  ranks.set_purpose("the folder of the run");
+  return text_of(0, of_rank_0.string(), ranks);
+}
+
+int train_as_other_rank(Experiment& experiment, const TrainOptions& options, Communicator& ranks) {
+  Learner& learn = experiment.learner();
+  learn.check_batches();
+  const std::filesystem::path folder = share_folder({}, ranks);
+  if (options.experiment.ranks.rank_logs) {
+    std::error_code ignored;  // the log's own error says more
+    std::filesystem::create_directories(folder, ignored);
+    log::set_file((folder / fmt::format("run.rank-{:03}.log", ranks.place().rank)).string());
+    log::to_file(fmt::format("{}: {}", ranks.place().name(), experiment.headline()));
+  }
+  learn.add<callbacks::Interrupt>(caught_signal());
+  if (!options.resume.empty()) {
+    share_state(learn, ranks);
+    if (options.extend > 0)
+      learn.optimizer().set_lr_factor(1);
+    else
+      learn.resume();
+  }
+  catch_signals();
+  experiment.fit();
+  return ending_of(learn).exit_code;
+}
+
+}  // namespace learn::cli

@@ -1,0 +1,29 @@
+#pragma once
+#include "apps/experiment/experiment.h"
+#include "apps/learn/training/train_options.h"
+#include "framework/distributed/communicator.h"
+
+#include <filesystem>
+#include <string>
+
+namespace learn::cli {
+
+/// A share of the processor for one of the ranks on this host: its cores divided by the ranks that
+/// may run on them. All ranks call this together.
+[[nodiscard]] int threads_of_rank(Communicator& ranks);
+
+/// Lets the experiment train together with the other ranks. `config` is its configuration. All
+/// ranks call this together. Throws RanksError that names a rank and the difference if another rank
+/// has another version, configuration or other data.
+void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks);
+
+/// Tells the folder of the run, which rank 0 makes, to all ranks. Returns it.
+[[nodiscard]] std::filesystem::path share_folder(const std::filesystem::path& of_rank_0,
+                                                 Communicator& ranks);
+
+/// Trains as another rank than 0, which writes no run, and returns the exit code.
+[[nodiscard]] int train_as_other_rank(Experiment& experiment,
+                                      const TrainOptions& options,
+                                      Communicator& ranks);
+
+}  // namespace learn::cli
