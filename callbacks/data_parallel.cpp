@@ -1,9 +1,13 @@
 #include "callbacks/data_parallel.h"
 
+#include "callbacks/registry.h"
 #include "framework/core/fnv1a.h"
 #include "framework/core/log.h"
+#include "framework/distributed/communicator_library.h"
 #include "framework/learner/learner.h"
 
+#include <chrono>
+#include <cmath>
 #include <cstring>
 #include <span>
 
@@ -37,9 +41,24 @@ std::uint64_t hash_of(const std::vector<Tensor>& parts) {
   return hash;
 }
 
+double check_timeout(double seconds) {
+  check<UsageError>(seconds >= 0 && seconds <= 1e6,
+                    "data_parallel: a timeout must have 0 to 1e6 seconds (0: never), not {}",
+                    seconds);
+  return seconds;
+}
+
 }  // namespace
 
+DataParallel::DataParallel(const DataParallelOptions& options)
+    : DataParallel(ranks_of_process({.deadline = std::chrono::milliseconds(
+                                         std::llround(check_timeout(options.timeout) * 1e3))}),
+                   options) {}
+
 DataParallel::DataParallel(Communicator& communicator, const DataParallelOptions& options)
+    : DataParallel(&communicator, options) {}
+
+DataParallel::DataParallel(Communicator* communicator, const DataParallelOptions& options)
     : verify_(options.verify) {
   check<UsageError>(options.bucket_mb > 0 && options.bucket_mb <= 1024,
                     "data_parallel: a bucket must have more than 0 and at most 1024 megabytes, "
@@ -48,9 +67,9 @@ DataParallel::DataParallel(Communicator& communicator, const DataParallelOptions
   check<UsageError>(options.verify >= 0,
                     "data_parallel: verify={} is below 0 (0: never compare the ranks)",
                     options.verify);
-  if (communicator.place().ranks == 1) return;
+  if (communicator == nullptr || communicator->place().ranks == 1) return;
   exchange_ = std::make_unique<Exchange>(
-      communicator,
+      *communicator,
       ExchangeOptions{.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
                       .overlap = options.overlap,
                       .sync_bn = options.sync_bn});
@@ -94,6 +113,12 @@ void DataParallel::epoch_end(Learner& learn) {
         exchange_->name_of(0),
         exchange_->name_of(rank),
         learn.progress().epoch_clock);
+}
+
+void register_data_parallel(CallbackRegistry& registry) {
+  registry.refuse("data_parallel",
+                  "processes that 'mpirun -n N learn train' starts have it already. A program adds "
+                  "callbacks::DataParallel");
 }
 
 }  // namespace learn::callbacks

@@ -15,6 +15,7 @@ struct DataParallelOptions {
   double bucket_mb = 4;     ///< megabytes of gradients that are summed at once
   bool sync_bn = false;     ///< BatchNorm normalizes the samples of all ranks as one batch
   bool overlap = true;      ///< sums gradients during the backward pass
+  double timeout = 300;     ///< seconds until a rank that does not answer ends all; 0: never
   std::int64_t verify = 1;  ///< epochs between comparisons of the ranks' weights; 0: never
 };
 
@@ -29,7 +30,11 @@ struct DataParallelOptions {
 /// price of two small exchanges for each layer and batch.
 class DataParallel final : public Callback {
  public:
-  /// Borrows the communicator. All ranks do this together.
+  /// Joins the processes that a launcher (mpirun, srun) started together with this one; without a
+  /// launcher it is alone. Throws UsageError for options that make no sense, and as
+  /// `ranks_of_process` does.
+  explicit DataParallel(const DataParallelOptions& options = {});
+  /// Borrows the communicator; `timeout` has no effect. All ranks do this together.
   explicit DataParallel(Communicator& communicator, const DataParallelOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "data_parallel"; }
@@ -44,6 +49,8 @@ class DataParallel final : public Callback {
   void epoch_end(Learner& learn) override;
 
  private:
+  DataParallel(Communicator* communicator, const DataParallelOptions& options);
+
   std::int64_t verify_;
   std::unique_ptr<Exchange> exchange_;
 };

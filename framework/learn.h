@@ -5,6 +5,7 @@
 #include "callbacks/bn_freeze.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/cuda_graph.h"
+#include "callbacks/data_parallel.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"

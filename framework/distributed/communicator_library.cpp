@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,7 +28,23 @@ Function* function_in(void* library, const std::string& file, const char* symbol
   return reinterpret_cast<Function*>(found);
 }
 
+std::unique_ptr<Communicator>& kept_communicator() {
+  static std::unique_ptr<Communicator> kept;
+  return kept;
+}
+
 }  // namespace
+
+Communicator* ranks_of_process(const CommunicatorOptions& options) {
+  std::unique_ptr<Communicator>& kept = kept_communicator();
+  if (kept != nullptr) return kept.get();
+  const std::optional<Launcher> launcher = find_launcher();
+  if (!launcher || !launcher->several()) return nullptr;
+  kept = open_communicator(*launcher, options);
+  // Before the log and others that it uses are destroyed, as they existed already.
+  (void)std::atexit([] { kept_communicator().reset(); });
+  return kept.get();
+}
 
 std::unique_ptr<Communicator> open_communicator(const Launcher& launcher,
                                                 const CommunicatorOptions& options) {

@@ -26,6 +26,12 @@ struct CommunicatorOptions {
 [[nodiscard]] std::unique_ptr<Communicator> open_communicator(
     const Launcher& launcher, const CommunicatorOptions& options = {});
 
+/// The ranks that a launcher started together with this process; null, without any work, if it
+/// started only this one or there is no launcher. The first call opens the communicator with its
+/// options, and the end of the process closes it, after waiting for the other ranks. Throws as
+/// `find_launcher` and `open_communicator` do.
+[[nodiscard]] Communicator* ranks_of_process(const CommunicatorOptions& options = {});
+
 /// Functions that the library exports: `learn_mpi_attach` makes it use the program's log and
 /// returns the version of its sources, which must be the program's; then `learn_mpi_open` may be
 /// called.

@@ -54,9 +54,7 @@ int run_command(const std::vector<std::string>& argv) noexcept {
   console::hold_standard_streams();
   ignore_file_size_signal();
   try {
-    const int code = dispatch(argv);
-    close_ranks();
-    return code;
+    return dispatch(argv);
   } catch (const Error& e) {
     return report_error(e.what(), e.exit_code());
   } catch (const std::bad_alloc&) {
