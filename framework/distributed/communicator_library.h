@@ -27,7 +27,7 @@ struct CommunicatorOptions {
     const Launcher& launcher, const CommunicatorOptions& options = {});
 
 /// The ranks that a launcher started together with this process; null, without any work, if it
-/// started only this one or there is no launcher. The first call opens the communicator with its
+/// started only this one, or without a launcher. The first call opens the communicator with its
 /// options, and the end of the process closes it, after waiting for the other ranks. Throws as
 /// `find_launcher` and `open_communicator` do.
 [[nodiscard]] Communicator* ranks_of_process(const CommunicatorOptions& options = {});

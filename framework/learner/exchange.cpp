@@ -2,7 +2,6 @@
 
 #include "framework/core/fnv1a.h"
 #include "framework/kernels/cast/cast.h"
-#include "framework/kernels/elementwise/elementwise.h"
 #include "framework/kernels/step/gradients.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
@@ -235,7 +234,7 @@ void Exchange::end_gradients(double part) {
                  params_->info(buckets_[sent_].first_param).name);
     send(buckets_[sent_++]);
   }
-  begin_statistics(part);
+  statistics_.begin(communicator_, *params_, part);
   communicator_.finish();
   Context& ctx = params_->context();
   for (Bucket& bucket : buckets_) {
@@ -246,26 +245,7 @@ void Exchange::end_gradients(double part) {
     bucket.staged = {};
   }
   if (params_->flat_half_grad().defined()) params_->drop_half_gradients();
-  end_statistics();
-}
-
-void Exchange::begin_statistics(double part) {
-  Context& ctx = params_->context();
-  const Tensor& now = params_->flat_buffers();
-  if (now.elements() == 0) return;
-  changes_ = ctx.empty(now.shape(), now.dtype());
-  kernels::scale(ctx, params_->flat_committed_buffers(), -1, changes_);
-  kernels::add(ctx, changes_, now, changes_);
-  kernels::scale(ctx, changes_, part, changes_);
-  communicator_.begin_sum(changes_);
-}
-
-/// Statistics that no rank changed keep their bits.
-void Exchange::end_statistics() {
-  if (!changes_.defined()) return;
-  Tensor& now = params_->flat_buffers();
-  kernels::add(params_->context(), params_->flat_committed_buffers(), changes_, now);
-  changes_ = {};
+  statistics_.end(*params_);
 }
 
 Tensor Exchange::whole(Context& ctx, const Tensor& rows, const Batch& batch) {

@@ -6,6 +6,7 @@
 #include "framework/learner/fit_progress.h"
 #include "framework/learner/loop_state.h"
 #include "framework/nn/param_store.h"
+#include "framework/optim/rank_gradients.h"
 #include "framework/runtime/device_array.h"
 
 #include <cstddef>
@@ -98,8 +99,6 @@ class Exchange final : public GradientObserver, public RankGather {
   void plan_buckets();
   void add_to_buckets(int group, bool halves);
   void send(Bucket& bucket);
-  void begin_statistics(double part);
-  void end_statistics();
 
   Communicator& communicator_;
   ExchangeOptions options_;
@@ -115,7 +114,7 @@ class Exchange final : public GradientObserver, public RankGather {
   std::vector<Bucket> buckets_;  // in the order in which they are sent
   std::unordered_map<const ParamSlot*, std::size_t> bucket_of_;
   std::size_t sent_ = 0;
-  Tensor changes_;  // of the running statistics
+  optim::RankStatistics statistics_;
 };
 
 }  // namespace learn
