@@ -42,9 +42,11 @@ Communicator* ranks_of_process(const CommunicatorOptions& options) {
   if (!launcher || !launcher->several()) return nullptr;
   kept = open_communicator(*launcher, options);
   // Before the log and others that it uses are destroyed, as they existed already.
-  (void)std::atexit([] { kept_communicator().reset(); });
+  (void)std::atexit(leave_ranks);
   return kept.get();
 }
+
+void leave_ranks() { kept_communicator().reset(); }
 
 std::unique_ptr<Communicator> open_communicator(const Launcher& launcher,
                                                 const CommunicatorOptions& options) {

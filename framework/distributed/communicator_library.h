@@ -32,6 +32,10 @@ struct CommunicatorOptions {
 /// `find_launcher` and `open_communicator` do.
 [[nodiscard]] Communicator* ranks_of_process(const CommunicatorOptions& options = {});
 
+/// Closes that communicator before the end of the process, after waiting for the other ranks, which
+/// do the same. It must not be used any more, and it cannot be opened again.
+void leave_ranks();
+
 /// Functions that the library exports: `learn_mpi_attach` makes it use the program's log and
 /// returns the version of its sources, which must be the program's; then `learn_mpi_open` may be
 /// called.

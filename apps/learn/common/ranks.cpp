@@ -24,6 +24,11 @@ Communicator* open_ranks(std::chrono::milliseconds deadline) {
   return opened;
 }
 
+void close_ranks() {
+  opened = nullptr;
+  leave_ranks();
+}
+
 int report_error(std::string_view what, ExitCode code) noexcept {
   log::flush();
   console::mute(false);

@@ -11,6 +11,8 @@ namespace learn::cli {
 /// null, and does nothing, if it started only this one. Other ranks than 0 print nothing from then
 /// on except the error that ends them. Throws as `find_launcher` and `open_communicator` do.
 Communicator* open_ranks(std::chrono::milliseconds deadline);
+/// Ends the connection, after waiting for the other ranks, which do the same.
+void close_ranks();
 /// Prints the error that ends this process; with several ranks says which one has it, and ends all
 /// of them with its code. Returns the exit code otherwise.
 int report_error(std::string_view what, ExitCode code) noexcept;

@@ -1,5 +1,6 @@
 #include "apps/learn/training/joint_run.h"
 
+#include "apps/learn/common/ranks.h"
 #include "apps/learn/common/signals.h"
 #include "apps/learn/training/ending.h"
 #include "callbacks/data_parallel.h"
@@ -112,6 +113,12 @@ void join_ranks(Experiment& experiment, const std::string& config, Communicator&
       callbacks::DataParallelOptions{.bucket_mb = options.bucket, .sync_bn = options.sync_bn});
 }
 
+void part_ranks(Experiment& experiment) {
+  Learner& learn = experiment.learner();
+  learn.remove(*learn.find<callbacks::DataParallel>());
+  close_ranks();
+}
+
 std::filesystem::path share_folder(const std::filesystem::path& of_rank_0, Communicator& ranks) {
   ranks.set_purpose("the folder of the run");
   return text_of(0, of_rank_0.string(), ranks);
@@ -137,7 +144,9 @@ int train_as_other_rank(Experiment& experiment, const TrainOptions& options, Com
   }
   catch_signals();
   experiment.fit();
-  return ending_of(learn).exit_code;
+  const int code = ending_of(learn).exit_code;
+  part_ranks(experiment);
+  return code;
 }
 
 }  // namespace learn::cli

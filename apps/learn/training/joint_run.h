@@ -17,6 +17,9 @@ namespace learn::cli {
 /// has another version, configuration or other data.
 void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks);
 
+/// Ends the training together. The other ranks end then, and this one continues alone.
+void part_ranks(Experiment& experiment);
+
 /// Tells the folder of the run, which rank 0 makes, to all ranks. Returns it.
 [[nodiscard]] std::filesystem::path share_folder(const std::filesystem::path& of_rank_0,
                                                  Communicator& ranks);

@@ -22,6 +22,7 @@
 #include "framework/io/atomic_file.h"
 #include "framework/io/csv.h"
 #include "framework/io/free_space.h"
+#include "framework/learner/exchange.h"
 #include "framework/learner/history/recorder.h"
 #include "framework/learner/share_state.h"
 #include "framework/runs/run_dir.h"
@@ -52,6 +53,9 @@ RunRecord new_record(Experiment& experiment, const std::vector<std::string>& arg
   record.argv = argv;
   record.versions = {{"learn", LEARN_VERSION}, {"compiler", __VERSION__}};
   record.machine = machine_facts(experiment.context().device());
+  if (const Exchange* const ranks = experiment.learner().exchange())
+    record.machine["ranks"] =
+        fmt::format("{}, on {} host(s)", ranks->share().ranks, ranks->hosts());
   record.seed = static_cast<std::uint64_t>(options.device.seed);
   record.device = to_string(experiment.context().device());
   record.threads = experiment.context().threads().threads();
@@ -320,6 +324,8 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
+    // The report may take longer than the deadline of ranks that wait.
+    if (ranks_ != nullptr) part_ranks(experiment);
     // After an interrupt the user waits for the terminal, so slow steps are skipped.
     const bool interrupted = record.status == "interrupted";
     if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
