@@ -115,6 +115,7 @@ constexpr std::array kOptions{ForeignWord{"a", "--model NAME"},
                               ForeignWord{"smoothing", "--label-smoothing X"},
                               ForeignWord{"source", "--data PATH"},
                               ForeignWord{"static-loss-scale", "--loss-scale X"},
+                              ForeignWord{"sync-batchnorm", "--sync-bn"},
                               ForeignWord{"test", "learn eval RUN"},
                               ForeignWord{"test-only", "learn eval RUN"},
                               ForeignWord{"train-batch-size", "--batch-size N"},
@@ -180,7 +181,7 @@ constexpr std::string_view kServing =
     "learn has no server; 'learn predict RUN IMAGE... --json' classifies files, and 'learn export "
     "RUN model.onnx' exports to ONNX servers";
 constexpr std::string_view kProcesses =
-    "a training is one process on one device; data parallel training is not supported yet";
+    "'mpirun -n N learn train' trains with N processes, on CPUs; GPUs are not supported by it yet";
 
 constexpr std::array kAbsent{ForeignWord{"aa", kAutomaticAugmentation},
                              ForeignWord{"augmix", kAutomaticAugmentation},
@@ -210,8 +211,6 @@ constexpr std::array kAbsent{ForeignWord{"aa", kAutomaticAugmentation},
                              ForeignWord{"server", kServing},
                              ForeignWord{"strategy", kProcesses},
                              ForeignWord{"sweep", kSearch},
-                             ForeignWord{"sync-batchnorm", kProcesses},
-                             ForeignWord{"sync-bn", kProcesses},
                              ForeignWord{"trivial-augment", kAutomaticAugmentation},
                              ForeignWord{"trivialaugment", kAutomaticAugmentation},
                              ForeignWord{"tune", kSearch},

@@ -181,8 +181,8 @@ TEST_CASE("abbreviated, misspelt and foreign words get a suggestion") {
        "unknown option '--mixup' of 'learn train'; mixing images is not supported");
   told({"train", "--cutmix=1"}, "; mixing images is not supported");
   told({"train", "--randaugment"}, "; automatic augmentation is not supported");
-  told({"train", "--world-size", "2"}, "; a training is one process on one device");
-  told({"train", "--sync-bn"}, "; a training is one process on one device");
+  told({"train", "--world-size", "2"}, "; 'mpirun -n N learn train' trains with N processes");
+  told({"train", "--sync-batchnorm"}, "; here use '--sync-bn'");
   told({"tune"}, "unknown command 'tune'; searching for settings is not supported");
   told({"sweep"}, "unknown command 'sweep'; searching for settings is not supported");
   told({"serve"}, "unknown command 'serve'; learn has no server; 'learn predict");
