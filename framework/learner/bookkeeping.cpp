@@ -243,6 +243,7 @@ void Learner::backward() {
   for (std::int64_t i = 0; i < params().size(); ++i)
     if (ParamSlot& slot = params().slot(i); slot.trainable) (void)tape_.param(slot);
   Exchange* const ranks = exchange();
+  tape_.observe_gradients(nullptr);
   if (ranks == nullptr) {
     if (state_.progress.gradients_held || batch_.outcome == Outcome::deferred)
       weigh({});
@@ -260,7 +261,7 @@ void Learner::backward() {
         params(),
         optimizer_->control(),
         state_.progress.gradients_held ? GradMode::accumulate : GradMode::overwrite);
-  tape_.observe_gradients(sends ? ranks : nullptr);
+  if (sends) tape_.observe_gradients(ranks);
   tape_.backward(batch_.loss, batch_.seed);
   if (sends) ranks->end_gradients(totals.part);
   batch_.half_gradients_taken = sends;
@@ -317,6 +318,7 @@ void Learner::validate_epoch(BatchSource& source) {
   for (const Metric& metric : options_.metrics)
     state_.results.metrics.emplace_back(metric.name, kNaN);
   const auto add_metrics = [&] {
+    if (options_.metrics.empty()) return;
     metrics.add(of_all_ranks(batch_.pred.value()), of_all_ranks(batch_.y));
   };
   const auto take_results = [&] {

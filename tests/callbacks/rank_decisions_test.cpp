@@ -34,6 +34,18 @@ class Overflow final : public Callback {
   std::int64_t batch_, sample_;
 };
 
+/// A user's metric that is not a mean over samples.
+struct LargestMargin {
+  double largest = 0;
+  void add(Context& ctx, const Tensor& pred, const Tensor& target) {
+    const Tensor rows = to_host(ctx, pred);
+    for (std::int64_t i = 0; i < target.elements(); ++i)
+      largest =
+          std::max(largest, std::abs(get(rows, i * kClasses) - get(rows, i * kClasses + 1)) + i);
+  }
+  [[nodiscard]] double value() const { return largest; }
+};
+
 /// A rank's training with one more callback for some of the ranks.
 void train_with(ThreadCommunicator& communicator, std::function<void(Learner&)> add) {
   Case c{.name = "one more"};
@@ -200,11 +212,20 @@ TEST_CASE("Outputs of all samples have the bits and the order of one process") {
   const auto predict = [&](Communicator* communicator) {
     Context ctx({.threads = 1});
     data::Loader loader(ctx, set, {.batch_size = 3, .workers = 0});
-    Learner learn(
-        ctx,
-        nn::make_model<Net>("net", {kSide, kSide, kColors}, kClasses, Parts{}),
-        {loader},
-        {.metrics = {metrics::accuracy(), metrics::f1(), metrics::auc()}, .report = Report::off});
+    Learner learn(ctx,
+                  nn::make_model<Net>("net", {kSide, kSide, kColors}, kClasses, Parts{}),
+                  {loader},
+                  {.metrics = {metrics::accuracy(),
+                               metrics::top_k(2),
+                               metrics::recall(),
+                               metrics::precision(),
+                               metrics::f1(),
+                               metrics::kappa(),
+                               metrics::mcc(),
+                               metrics::auc(),
+                               metrics::ece(),
+                               Metric{"own", LargestMargin{}}},
+                   .report = Report::off});
     if (communicator != nullptr) learn.add<callbacks::DataParallel>(*communicator);
     const Predictions got =
         learn.get_preds(loader, {.with_inputs = true, .with_losses = true, .with_decoded = true});
@@ -243,6 +264,22 @@ TEST_CASE("A deferred batch sends no gradients, and an update each of them once"
   CHECK(each % 20 == 0);
   CHECK(summed(2) == each / 2);
   CHECK(summed(4) == each / 4);
+}
+
+TEST_CASE("A learner trains alone again once its ranks are removed") {
+  std::vector<std::vector<float>> weights(2);
+  run_ranks(2, [&](ThreadCommunicator& communicator) {
+    train_with(communicator, [&](Learner& l) {
+      l.fit(1, 0.05);
+      const std::size_t sums = communicator.traffic().sums;
+      l.remove(*l.find<callbacks::DataParallel>());
+      l.fit(1, 0.05);
+      CHECK(communicator.traffic().sums == sums);
+      weights[static_cast<std::size_t>(communicator.place().rank)] =
+          floats(l.params().flat_master());
+    });
+  });
+  CHECK(weights[0] == weights[1]);  // whole batches on both
 }
 
 TEST_CASE("The largest batch size is not looked for by several ranks") {
