@@ -70,12 +70,16 @@ void check_same(const SafetensorsFile& file,
 
 }  // namespace
 
+bool has_state(const fs::path& run) {
+  return fs::exists(weights_of(run) / "last.safetensors") ||
+         fs::exists(weights_of(run) / "last.prev.safetensors");
+}
+
 fs::path find_run(const std::string& resume, const std::string& out) {
   fs::path run = run_folder(resume, out);
   if (!fs::is_directory(run))
     fail<CheckpointError>("--resume: '{}' is not the folder of a run", resume);
-  if (!fs::exists(weights_of(run) / "last.safetensors") &&
-      !fs::exists(weights_of(run) / "last.prev.safetensors"))
+  if (!has_state(run))
     fail<CheckpointError>(
         "--resume: '{}' holds no 'weights/last.safetensors': a run has one from the end of its "
         "first epoch on",

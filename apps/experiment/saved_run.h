@@ -12,6 +12,8 @@ namespace learn {
 
 class Experiment;
 
+/// Whether the folder of a run has a state to resume from, whole or damaged.
+[[nodiscard]] bool has_state(const std::filesystem::path& run);
 /// Returns the folder of the run that `--resume` names, found as in `run_folder`. Throws
 /// CheckpointError if it holds no checkpoint to resume from.
 [[nodiscard]] std::filesystem::path find_run(const std::string& resume, const std::string& out);

@@ -9,8 +9,13 @@ namespace learn::cli {
 
 /// Connects this process with the others that a launcher (mpirun, srun) started with it. Returns
 /// null, and does nothing, if it started only this one. Other ranks than 0 print nothing from then
-/// on except the error that ends them. Throws as `find_launcher` and `open_communicator` do.
+/// on except the error that ends them. Returns the connection if it is already open. Throws as
+/// `find_launcher` and `open_communicator` do.
 Communicator* open_ranks(std::chrono::milliseconds deadline);
+/// Whether this process is rank 0, or the only one, without ranks.
+[[nodiscard]] inline bool is_first(const Communicator* ranks) noexcept {
+  return ranks == nullptr || ranks->place().rank == 0;
+}
 /// Ends the connection, after waiting for the other ranks, which do the same.
 void close_ranks();
 /// Prints the error that ends this process; with several ranks says which one has it, and ends all

@@ -119,15 +119,18 @@ void part_ranks(Experiment& experiment) {
   close_ranks();
 }
 
-std::filesystem::path share_folder(const std::filesystem::path& of_rank_0, Communicator& ranks) {
-  ranks.set_purpose("the folder of the run");
-  return text_of(0, of_rank_0.string(), ranks);
+std::string share_text(const std::string& of_rank_0,
+                       const std::string& purpose,
+                       Communicator* ranks) {
+  if (ranks == nullptr) return of_rank_0;
+  ranks->set_purpose(purpose);
+  return text_of(0, of_rank_0, *ranks);
 }
 
 int train_as_other_rank(Experiment& experiment, const TrainOptions& options, Communicator& ranks) {
   Learner& learn = experiment.learner();
   learn.check_batches();
-  const std::filesystem::path folder = share_folder({}, ranks);
+  const std::filesystem::path folder = share_text({}, kRunFolder, &ranks);
   if (options.experiment.ranks.rank_logs) {
     std::error_code ignored;  // the log's own error says more
     std::filesystem::create_directories(folder, ignored);

@@ -3,7 +3,6 @@
 #include "apps/learn/training/train_options.h"
 #include "framework/distributed/communicator.h"
 
-#include <filesystem>
 #include <string>
 
 namespace learn::cli {
@@ -20,9 +19,13 @@ void join_ranks(Experiment& experiment, const std::string& config, Communicator&
 /// Ends the training together. The other ranks end then, and this one continues alone.
 void part_ranks(Experiment& experiment);
 
-/// Tells the folder of the run, which rank 0 makes, to all ranks. Returns it.
-[[nodiscard]] std::filesystem::path share_folder(const std::filesystem::path& of_rank_0,
-                                                 Communicator& ranks);
+/// Returns the text of rank 0, on all ranks; without ranks the text itself. `purpose` is for the
+/// message of a rank that waits for it in vain: "the folder of the run".
+std::string share_text(const std::string& of_rank_0,
+                       const std::string& purpose,
+                       Communicator* ranks);
+/// The purpose of the text that `train_as_other_rank` waits for: the path of the run's folder.
+inline constexpr const char* kRunFolder = "the folder of the run";
 
 /// Trains as another rank than 0, which writes no run, and returns the exit code.
 [[nodiscard]] int train_as_other_rank(Experiment& experiment,

@@ -308,7 +308,7 @@ class Run {
       dir_ = resuming() ? RunDir::open(options_.resume)
                         : RunDir::create(settings.out, settings.name, options_.exist_ok);
     const RunDir& dir = *dir_;
-    if (ranks_ != nullptr) (void)share_folder(dir.path(), *ranks_);
+    share_text(dir.path().string(), kRunFolder, ranks_);
     log::set_file((dir.path() / "run.log").string());
     write_file_atomically(dir.path() / "config.toml", config);
     tell(experiment.headline());
@@ -387,9 +387,15 @@ void check_can_write(const TrainOptions& options) {
     RunDir::check_can_open(options.resume);
 }
 
+/// The status of the run to resume, as rank 0 reads it; empty for a new run.
+std::string past_status(const TrainOptions& options, Communicator* ranks) {
+  if (options.resume.empty()) return {};
+  return share_text(
+      is_first(ranks) ? read_past(options.resume).status : "", "the status of the run", ranks);
+}
+
 /// Throws UsageError unless the run has nothing left to do.
-void check_finished(const TrainOptions& options) {
-  const std::string status = read_past(options.resume).status;
+void check_finished(const TrainOptions& options, const std::string& status) {
   if (status != "finished")
     fail<UsageError>("--extend {}: '{}' is not finished ({}): resume it without --extend first",
                      options.extend,
@@ -439,20 +445,21 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
   if (options.dry_run) return dry_run(options.experiment);
   if (options.params) return show_params(options.experiment);
   if (options.fast_dev_run) return fast_dev_run(options.experiment);
+  const std::string status = past_status(options, ranks);
   if (options.extend > 0)
-    check_finished(options);
-  else if (!options.resume.empty() && !options.explain &&
-           read_past(options.resume).status == "finished")
-    return say_finished(options.resume);
+    check_finished(options, status);
+  else if (!options.explain && status == "finished")
+    return is_first(ranks) ? say_finished(options.resume) : 0;
   ExperimentOptions start = options.experiment;
   const RunSection& run = options.experiment.run;
   if (!options.resume.empty()) {
     // The checkpoint has what came of them.
     start.model.pretrained.clear();
-    start.data = saved_data(start.data, options.resume);
+    if (is_first(ranks)) start.data = saved_data(start.data, options.resume);
+    start.data.found_at = share_text(start.data.found_at.string(), "the place of the data", ranks);
   }
   if (!options.explain) {
-    if (ranks == nullptr || ranks->place().rank == 0) check_can_write(options);
+    if (is_first(ranks)) check_can_write(options);
     if (ranks != nullptr && start.device.threads == 0)
       start.device.threads = threads_of_rank(*ranks);
     return train_for_real(options, std::move(start), table, argv, ranks);
@@ -476,6 +483,8 @@ void register_train(Commands& commands) {
                     {"A larger model in half precision",
                      "learn train --data ~/photos --model resnet18 --epochs 20 --precision fp16"},
                     {"Resume the latest run, which was stopped", "learn train --resume last"},
+                    {"The command of a job that may be stopped and started again",
+                     "learn train --data ~/photos --name photos --resume auto"},
                     {"Repeat an earlier run with one option changed",
                      "learn train --config runs/train/config.toml --seed 7"}}},
       [](TrainOptions& o, const Parsed& parsed) {

@@ -2,6 +2,7 @@
 
 #include "apps/experiment/config_file.h"
 #include "apps/experiment/saved_run.h"
+#include "apps/learn/training/auto_resume.h"
 #include "framework/runs/saved_weights.h"
 
 #include <algorithm>
@@ -24,11 +25,13 @@ void add_call_options(OptionTable& t, TrainOptions& o) {
   t.choice("preset", o.preset, names, presets_help);
   t.text("resume",
          o.resume,
-         "RUN|last",
+         "RUN|last|auto",
          "resume an interrupted run in its folder from its last checkpoint, with the same bits as "
          "an uninterrupted one on the same kind of processor or GPU; name of a run in --out, its "
          "folder, or 'last' for the latest. After a signal it continues in the middle of an epoch, "
-         "after a crash at the end of one");
+         "after a crash at the end of one. 'auto', for jobs that are started again by the same "
+         "command: resume the run of --name if it has a checkpoint, otherwise start it in exactly "
+         "that folder");
   t.number("extend",
            o.extend,
            {.low = 0, .high = 100000},
@@ -112,6 +115,21 @@ OptionTable TrainOptions::table() {
   return table;
 }
 
+namespace {
+
+/// The options of a call, without those that a run has saved.
+TrainOptions asked_for(const OptionValues& command_line) {
+  TrainOptions asked;
+  const OptionTable table = asked.table();
+  set_options(table, command_line);
+  if (!asked.preset.empty()) set_options(table, preset_of(asked.preset).values);
+  if (!asked.config.empty()) set_options(table, read_config(asked.config, "train", table));
+  set_options(table, command_line);
+  return asked;
+}
+
+}  // namespace
+
 void TrainOptions::resolve(const OptionTable& table, const OptionValues& command_line) {
   const auto given = [&](std::string_view name) {
     std::string value;
@@ -122,8 +140,20 @@ void TrainOptions::resolve(const OptionTable& table, const OptionValues& command
   const std::string wanted_preset = given("preset");
   const std::string file = given("config");
   std::string run = given("resume");
+  const bool automatic = run == kAutoResume;
+  TrainOptions asked;
   std::optional<ResumeGuard> guard;
-  if (!run.empty()) {
+  if (automatic) {
+    asked = asked_for(command_line);
+    check_call(asked);
+    const AutoRun found = find_auto_run(asked);
+    run = found.folder;
+    if (!run.empty()) {
+      set_options(table, parse_config(found.config, "the options of " + run, "train", table));
+      experiment.run.name = asked.experiment.run.name;  // a run that was numbered has another
+      guard.emplace(experiment, table);
+    }
+  } else if (!run.empty()) {
     const std::string out = given("out");
     if (!out.empty() && run.find('/') != std::string::npos)
       fail<UsageError>("--out {} has no effect: the run to resume is '{}'", out, run);
@@ -132,6 +162,7 @@ void TrainOptions::resolve(const OptionTable& table, const OptionValues& command
     warn_of_edited_config(run);
     guard.emplace(experiment, table);
   }
+  const TrainingSection saved = experiment.training;
   if (!wanted_preset.empty()) {
     set_options(table, {{"preset", wanted_preset}});
     set_options(table, preset_of(wanted_preset).values);
@@ -147,6 +178,7 @@ void TrainOptions::resolve(const OptionTable& table, const OptionValues& command
   const PrecisionSection before = precision;
   set_options(table, command_line);
   precision.settle();
+  if (automatic && guard) keep_halved_batch(experiment.training, saved, asked.experiment.training);
   experiment.leave_out_without_effect(names_of(command_line));
   if (!guard) precision.change_from(before, names_of(command_line));
   if (!wanted_preset.empty())
@@ -158,6 +190,7 @@ void TrainOptions::resolve(const OptionTable& table, const OptionValues& command
     from = run_folder(from, experiment.run.out).string();
   if (extend > 0) experiment.training.epochs = extend;
   check_call(*this);
+  exist_ok = exist_ok || (automatic && run.empty());
   experiment.check();
 }
 
