@@ -33,7 +33,52 @@ std::unique_ptr<Communicator>& kept_communicator() {
   return kept;
 }
 
+/// The library, loaded, or why it cannot be.
+struct Library {
+  std::string file;
+  void* handle = nullptr;
+  std::string problem{};
+};
+
+Library load() {
+  Library library{plugin_file(kName, LEARN_MPI_LIBRARY)};
+  library.handle = dlopen(library.file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library.handle != nullptr) return library;
+  const std::string reason = dlerror();
+  library.problem =
+      library.file == kName && reason.rfind(kName, 0) == 0
+          ? "this program was built without MPI: install libopenmpi-dev and build again"
+          : fmt::format(
+                "{} cannot be loaded: {}. Install the MPI that it was built with", kName, reason);
+  return library;
+}
+
+/// Throws UsageError for a library of another version.
+void attach(const Library& library) {
+  const std::string_view version =
+      function_in<AttachMpiLibrary>(library.handle, library.file, "learn_mpi_attach")(log::share());
+  check<UsageError>(version == LEARN_VERSION,
+                    "{} has version {}, but this program has {}: install the one that was built "
+                    "with it",
+                    library.file,
+                    version,
+                    LEARN_VERSION);
+}
+
 }  // namespace
+
+MpiReport mpi_report() {
+  const Library library = load();
+  MpiReport report{.file = library.file, .reason = library.problem};
+  if (library.handle == nullptr) return report;
+  try {
+    attach(library);
+    function_in<NameMpiLibrary>(library.handle, library.file, "learn_mpi_name")(report.library);
+  } catch (const Error& error) {
+    report.reason = error.what();
+  }
+  return report;
+}
 
 Communicator* ranks_of_process(const CommunicatorOptions& options) {
   std::unique_ptr<Communicator>& kept = kept_communicator();
@@ -50,32 +95,14 @@ void leave_ranks() { kept_communicator().reset(); }
 
 std::unique_ptr<Communicator> open_communicator(const Launcher& launcher,
                                                 const CommunicatorOptions& options) {
-  const std::string file = plugin_file(kName, LEARN_MPI_LIBRARY);
-  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const std::string reason = dlerror();
-    if (file == kName && reason.rfind(kName, 0) == 0)
-      fail<UsageError>(
-          "started by {}, but this program was built without MPI: install libopenmpi-dev and build "
-          "again, or start one process",
-          launcher.text());
+  const Library library = load();
+  if (library.handle == nullptr)
     fail<UsageError>(
-        "started by {}, but {} cannot be loaded: {}. Install the MPI that it was built with, or "
-        "start one process",
-        launcher.text(),
-        kName,
-        reason);
-  }
-  const std::string_view version =
-      function_in<AttachMpiLibrary>(library, file, "learn_mpi_attach")(log::share());
-  check<UsageError>(version == LEARN_VERSION,
-                    "{} has version {}, but this program has {}: install the one that was built "
-                    "with it",
-                    file,
-                    version,
-                    LEARN_VERSION);
+        "started by {}, but {}, or start one process", launcher.text(), library.problem);
+  attach(library);
   std::unique_ptr<Communicator> opened;
-  function_in<OpenMpiCommunicator>(library, file, "learn_mpi_open")(launcher, options, opened);
+  function_in<OpenMpiCommunicator>(library.handle, library.file, "learn_mpi_open")(
+      launcher, options, opened);
   return opened;
 }
 

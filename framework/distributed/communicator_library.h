@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 namespace learn {
 
@@ -36,10 +37,21 @@ struct CommunicatorOptions {
 /// do the same. It must not be used any more, and it cannot be opened again.
 void leave_ranks();
 
+/// The MPI that `open_communicator` would use.
+struct MpiReport {
+  std::string library;  ///< "Open MPI 4.1.4"; empty if it cannot be loaded
+  std::string file;     ///< `liblearn_mpi.so` with its path
+  std::string reason;   ///< why it cannot be loaded, and what to install
+};
+
+/// Loads `liblearn_mpi.so`, and does not start MPI.
+[[nodiscard]] MpiReport mpi_report();
+
 /// Functions that the library exports: `learn_mpi_attach` makes it use the program's log and
-/// returns the version of its sources, which must be the program's; then `learn_mpi_open` may be
-/// called.
+/// returns the version of its sources, which must be the program's; then the others may be
+/// called: `learn_mpi_name` returns the name of the MPI, and `learn_mpi_open` starts it.
 using AttachMpiLibrary = const char*(const std::shared_ptr<void>& log);
+using NameMpiLibrary = void(std::string& name);
 using OpenMpiCommunicator = void(const Launcher& launcher,
                                  const CommunicatorOptions& options,
                                  std::unique_ptr<Communicator>& opened);

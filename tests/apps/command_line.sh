@@ -253,6 +253,19 @@ LEARN_DEVICE=cpu run doctor --seconds 0.01
 check "an environment that chooses the device is named" says "--device auto   cpu: LEARN_DEVICE is 'cpu'"
 LEARN_DEVICE=cpux run doctor --seconds 0.01
 check "and one that cannot" says "--device auto   LEARN_DEVICE: unknown device 'cpux': use auto, cpu, cuda or cuda:N"
+check "with the MPI, or what to install for it" grep -qE '^mpi +(.* [0-9]+\.[0-9.]+, .*liblearn_mpi.so|none: .*install)' out
+check "with no launcher" grep -qE '^launcher +none' out
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 run doctor --seconds 0
+check "a launcher is named" grep -qE '^launcher +started by Open MPI as rank 1 of 4' out
+OMPI_COMM_WORLD_RANK=4 OMPI_COMM_WORLD_SIZE=4 run doctor --seconds 0
+check "or what its variables contradict" says "OMPI_COMM_WORLD_RANK=4 contradicts OMPI_COMM_WORLD_SIZE=4"
+check "which is no failure" exits 0
+mkdir alone && cp "$learn" alone/
+(cd alone && exec ./learn doctor --seconds 0) >out 2>err </dev/null
+check "a program without the library of MPI says what to install" says "none: this program was built without MPI: install libopenmpi-dev"
+echo "not a library" >alone/liblearn_mpi.so
+(cd alone && exec ./learn doctor --seconds 0) >out 2>err </dev/null
+check "of a damaged library the reason" says "none: liblearn_mpi.so cannot be loaded: "
 run doctor --seconds -1
 check "a wrong duration is status 2" exits 2
 

@@ -7,6 +7,7 @@
 #include "framework/core/environment.h"
 #include "framework/core/options/option_table.h"
 #include "framework/core/version.h"
+#include "framework/distributed/communicator_library.h"
 #include "framework/kernels/product/linear.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/device_choice.h"
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace learn::cli {
@@ -95,6 +97,21 @@ void add_cuda_rows(TextTable& table, const CudaStatus& status, const CudaReport&
   table.row({"--device auto", auto_text(status, report)});
 }
 
+std::string mpi_text(const MpiReport& report) {
+  if (report.library.empty()) return "none: " + report.reason;
+  return fmt::format("{}, {}", report.library, report.file);
+}
+
+/// The launcher that started this process; the error, if the environment contradicts itself.
+std::string launcher_text() {
+  try {
+    const std::optional<Launcher> launcher = find_launcher();
+    return launcher ? "started by " + launcher->text() : "none";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 std::string place_text(const fs::path& found) {
   return found.empty() ? "not found" : found.string();
 }
@@ -119,9 +136,9 @@ double matrix_gflops(Context& ctx, double seconds) {
 }
 
 /// `learn doctor`: reports the program, the machine's capabilities, the available data sets, the
-/// speed of a matrix product, CUDA's devices, driver and libraries, and the choice of --device auto
-/// with its reason. For bug reports, and for "why is my GPU not used?". Reports missing parts, but
-/// fails only for bad options.
+/// speed of a matrix product, CUDA's devices, driver and libraries, the choice of --device auto
+/// with its reason, MPI, and the launcher of the process. For bug reports, and for "why is my GPU
+/// not used?". Reports missing parts, but fails only for bad options.
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
   const data::DataOptions data_options{.directory = options.data_dir};
@@ -133,6 +150,8 @@ int doctor(const DoctorOptions& options) {
   table.row({"memory", memory_text()});
   table.row({"disk", disk_text()});
   add_cuda_rows(table, cuda_status(), cuda_report());
+  table.row({"mpi", mpi_text(mpi_report())});
+  table.row({"launcher", launcher_text()});
   table.row({"cifar10", place_text(data::find_cifar10(data_options))});
   table.row({"cifar100", place_text(data::find_cifar100(data_options))});
   Context ctx({.device = Device::cpu(), .threads = static_cast<int>(options.threads)});
@@ -164,7 +183,7 @@ void register_doctor(Commands& commands) {
   commands.add<DoctorOptions>(
       {.name = "doctor",
        .place = 3,
-       .help = "show this machine's processor, memory, CUDA, data sets and speed",
+       .help = "show this machine's processor, memory, CUDA, MPI, data sets and speed",
        .examples = {{"Show the machine without timing it", "learn doctor --seconds 0"}}},
       [](DoctorOptions& o, const Parsed&) { return doctor(o); });
 }

@@ -67,14 +67,18 @@ void check_mpi(int code, const char* function) {
   fail<RanksError>("{} failed: {}", function, text.data());
 }
 
+std::string mpi_name() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> version{};
+  int length = 0;
+  check_mpi(MPI_Get_library_version(version.data(), &length), "MPI_Get_library_version");
+  return library_name(version.data());
+}
+
 Session::Session(const Launcher& launcher) : started_here_(start()) {
   if (started_here_)
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
               "MPI_Comm_set_errhandler");
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> version{};
-  int length = 0;
-  check_mpi(MPI_Get_library_version(version.data(), &length), "MPI_Get_library_version");
-  library_ = library_name(version.data());
+  library_ = mpi_name();
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &place_.rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &place_.ranks), "MPI_Comm_size");
   check<UsageError>(

@@ -13,6 +13,9 @@ namespace learn::mpi {
 /// Throws RanksError with MPI's text, and the name of the function, unless `code` is success.
 void check_mpi(int code, const char* function);
 
+/// The MPI in use: "Open MPI 4.1.4". May be called before MPI starts.
+[[nodiscard]] std::string mpi_name();
+
 /// MPI in this process: its start, the place of this rank, and the channels between the ranks.
 class Session {
  public:

@@ -1,6 +1,7 @@
 #include "framework/core/environment.h"
 #include "framework/core/error.h"
 #include "framework/core/fnv1a.h"
+#include "framework/distributed/communicator_library.h"
 #include "framework/tensor/arena.h"
 #include "tests/distributed/mpi/world.h"
 
@@ -87,6 +88,7 @@ TEST_CASE("the place is the one that the launcher gave") {
   CHECK(place.name() == "rank " + std::to_string(place.rank) + " (" + place.host + ")");
   CHECK(!place.host.empty());
   CHECK(world().library().find_first_of("0123456789") != std::string::npos);
+  CHECK(mpi_report().library == world().library());
 }
 
 TEST_CASE("f32 is summed over all ranks with the same bits") { check_sums<float>(); }
