@@ -4,6 +4,7 @@
 
 #include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 namespace learn {
@@ -15,8 +16,11 @@ namespace fs = std::filesystem;
 fs::path own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&plugin_file), &info) == 0) return {};
+  // The program's is the word by which it was called; without a folder, it was found in PATH.
+  const std::string_view file = info.dli_fname;
+  const bool has_folder = file.find('/') != std::string_view::npos;
   std::error_code error;
-  return fs::canonical(info.dli_fname, error).parent_path();
+  return fs::canonical(has_folder ? file : "/proc/self/exe", error).parent_path();
 }
 
 }  // namespace
