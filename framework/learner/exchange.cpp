@@ -45,16 +45,22 @@ struct Exchange::Word {
   std::int32_t weighted = 0;
   std::int32_t requests_end = 0;
 
+  /// The batch or comparison it is about: "training batch 12".
+  [[nodiscard]] std::string subject() const {
+    if (about == About::comparison)
+      return fmt::format("the comparison of weights after {} epochs", clock);
+    return fmt::format(
+        "{} batch {}", about == About::evaluation ? "validation" : "training", clock);
+  }
+  /// The action of the rank: "updates with training batch 12 of 64 samples".
   [[nodiscard]] std::string text() const {
     constexpr std::array kOutcome{
         "updates with", "made an update of", "skips", "holds", "cancelled"};
     if (about == About::comparison) return fmt::format("compares weights after {} epochs", clock);
     if (about == About::evaluation)
       return fmt::format("evaluates batch {} of {} samples", clock, samples);
-    return fmt::format("{} training batch {} of {} samples",
-                       kOutcome[static_cast<std::size_t>(outcome)],
-                       clock,
-                       samples);
+    return fmt::format(
+        "{} {} of {} samples", kOutcome[static_cast<std::size_t>(outcome)], subject(), samples);
   }
 };
 
@@ -112,6 +118,7 @@ BatchTotals Exchange::agree(const FitProgress& progress,
   BatchTotals totals{.loss = words.front().loss};
   double sum = 0;
   end_requested_ = false;
+  agreed_ = mine.subject();
   for (const Word& word : words) {
     totals.weight += word.weight;
     if (word.weight > 0) sum += word.weight * word.loss;
@@ -134,7 +141,7 @@ int Exchange::different_rank(std::int64_t clock, std::uint64_t value) {
 
 std::vector<Exchange::Word> Exchange::meet(const Word& mine) {
   std::vector<Word> words(names_.size());
-  communicator_.set_purpose(fmt::format("others: it {}", mine.text()));
+  communicator_.set_purpose(mine.subject());
   communicator_.gather(std::as_bytes(std::span(&mine, 1)),
                        std::vector<std::size_t>(words.size(), sizeof(Word)),
                        std::as_writable_bytes(std::span(words)));
@@ -161,6 +168,7 @@ void Exchange::begin_gradients(nn::ParamStore& params,
   params_ = &params;
   control_ = &control;
   mode_ = mode;
+  communicator_.set_purpose("the gradients of " + agreed_);
   plan_buckets();
 }
 
@@ -263,7 +271,7 @@ Tensor Exchange::whole(Context& ctx, const Tensor& rows, const Batch& batch) {
   shape.set(0, batch.samples());
   Tensor all = ctx.empty(shape, rows.dtype());
   const std::size_t mine = static_cast<std::size_t>(batch.counted()) * row;
-  communicator_.set_purpose("outputs of a batch");
+  communicator_.set_purpose("the outputs of " + agreed_);
   communicator_.gather({rows.raw(), mine}, sizes, {all.raw(), all.bytes()});
   return all;
 }

@@ -106,6 +106,7 @@ class Exchange final : public GradientObserver, public RankGather {
   int hosts_ = 1;
   bool requests_end_ = false;
   bool end_requested_ = false;
+  std::string agreed_;  // the batch that the ranks agreed on, for messages
 
   // The running backward pass.
   nn::ParamStore* params_ = nullptr;
