@@ -8,12 +8,12 @@ namespace learn::callbacks {
 
 void Interrupt::loss_begin(Learner& learn) {
   if (Exchange* const ranks = learn.exchange())
-    ranks->request_end(requested_.load(std::memory_order_relaxed) != 0);
+    ranks->request_end(requested_.load(std::memory_order_relaxed));
 }
 
 void Interrupt::batch_end(Learner& learn) {
   const Exchange* const ranks = learn.exchange();
-  if (ranks != nullptr ? !ranks->end_requested() : requested_.load(std::memory_order_relaxed) == 0)
+  if ((ranks != nullptr ? ranks->end_requested() : requested_.load(std::memory_order_relaxed)) == 0)
     return;
   if (learn.progress().gradients_held)
     return;  // a checkpoint cannot hold them: wait for their step

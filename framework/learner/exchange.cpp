@@ -103,7 +103,7 @@ BatchTotals Exchange::agree(const FitProgress& progress,
             .about = progress.training ? Word::About::training : Word::About::evaluation,
             .outcome = static_cast<std::int32_t>(batch.outcome),
             .weighted = batch.weight.defined() ? 1 : 0,
-            .requests_end = requests_end_ ? 1 : 0};
+            .requests_end = requests_end_};
   if (batch.weight.defined() && !batch.spare) mine.weight = get(batch.weight, 0);
   const std::vector<Word> words = meet(mine);
   const auto other = std::ranges::find_if(
@@ -117,13 +117,13 @@ BatchTotals Exchange::agree(const FitProgress& progress,
         names_[static_cast<std::size_t>(other - words.begin())]);
   BatchTotals totals{.loss = words.front().loss};
   double sum = 0;
-  end_requested_ = false;
+  end_requested_ = 0;
   agreed_ = mine.subject();
   for (const Word& word : words) {
     totals.weight += word.weight;
     if (word.weight > 0) sum += word.weight * word.loss;
     totals.weighted = totals.weighted || word.weighted != 0;
-    end_requested_ = end_requested_ || word.requests_end != 0;
+    end_requested_ = std::max(end_requested_, word.requests_end);
   }
   if (totals.weight > 0) totals.loss = sum / totals.weight;
   totals.part =

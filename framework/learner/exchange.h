@@ -76,11 +76,11 @@ class Exchange final : public GradientObserver, public RankGather {
   /// Throws UsageError for another number.
   [[nodiscard]] Tensor whole(Context& ctx, const Tensor& rows, const Batch& batch);
 
-  /// Says whether this rank wants to end the training. All ranks learn of it with the next batch
-  /// that they agree on.
-  void request_end(bool wanted) noexcept { requests_end_ = wanted; }
-  /// Whether a rank wanted to when the ranks last agreed.
-  [[nodiscard]] bool end_requested() const noexcept { return end_requested_; }
+  /// Says why this rank wants to end the training, by a number such as a signal's; 0: it does not.
+  /// All ranks learn of it with the next batch that they agree on.
+  void request_end(int reason) noexcept { requests_end_ = reason; }
+  /// The greatest reason of the ranks when they last agreed; 0: none wanted to end.
+  [[nodiscard]] int end_requested() const noexcept { return end_requested_; }
 
  private:
   /// The message of a rank before it communicates anything else, so that ranks that do different
@@ -104,8 +104,8 @@ class Exchange final : public GradientObserver, public RankGather {
   ExchangeOptions options_;
   std::vector<std::string> names_;
   int hosts_ = 1;
-  bool requests_end_ = false;
-  bool end_requested_ = false;
+  int requests_end_ = 0;
+  int end_requested_ = 0;
   std::string agreed_;  // the batch that the ranks agreed on, for messages
 
   // The running backward pass.

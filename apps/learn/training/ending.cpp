@@ -3,12 +3,16 @@
 #include "apps/learn/common/signals.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/terminate_on_nan.h"
+#include "framework/learner/exchange.h"
 #include "framework/learner/learner.h"
 
 namespace learn::cli {
 
 Ending ending_of(const Learner& learn) {
-  if (const int number = caught_signal().load(); number != 0)
+  // Another rank may have received the signal that ended all.
+  const Exchange* const ranks = learn.exchange();
+  const int agreed = ranks != nullptr ? ranks->end_requested() : 0;
+  if (const int number = agreed != 0 ? agreed : caught_signal().load(); number != 0)
     return {"interrupted", fmt::format("signal {}", number), 128 + number};
   const auto* const guard = learn.find<callbacks::TerminateOnNan>();
   const auto* const clip = learn.find<callbacks::GradientClip>();
