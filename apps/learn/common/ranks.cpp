@@ -1,17 +1,57 @@
 #include "apps/learn/common/ranks.h"
 
+#include "apps/learn/common/signals.h"
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/distributed/communicator_library.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <string>
+#include <array>
+#include <optional>
 #include <thread>
 
 namespace learn::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 Communicator* opened = nullptr;
+
+/// The place of this process among several that a launcher started, or nothing. An error may come
+/// before they are connected.
+std::optional<RankPlace> place_among_several() noexcept {
+  if (opened != nullptr) return opened->place();
+  try {
+    const auto launcher = find_launcher();
+    if (!launcher || !launcher->several()) return std::nullopt;
+    RankPlace place{.rank = launcher->rank};
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) == 0) place.host = host.data();
+    return place;
+  } catch (const Error&) {  // variables that contradict each other: the error to be reported
+    return std::nullopt;
+  }
+}
+
+/// Lets the first rank that has an error print it and end the others, which often have the same
+/// error, or one that follows from it. Does not return in a rank that the launcher ends meanwhile.
+void wait_for_lower_ranks(int rank, ExitCode code) {
+  constexpr auto kLauncherKills = 4s;  // Open MPI waits 2 s after SIGTERM
+  const bool signalled = caught_signal() != 0;
+  // Without a connection the launcher only learns of the exit, and ends the others a second later.
+  auto delay = opened != nullptr ? 500ms * std::min(rank, 4) : 1500ms * std::min(rank, 2);
+  // A rank that was stopped finds after it continues that it came too late. The launcher's signal
+  // may follow in a moment.
+  if (code == ExitCode::ranks) delay += 200ms;
+  if (code == ExitCode::ranks && signalled) delay = kLauncherKills;
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < delay) {
+    std::this_thread::sleep_for(10ms);
+    if (!signalled && caught_signal() != 0) delay = kLauncherKills;
+  }
+}
 
 }  // namespace
 
@@ -32,16 +72,13 @@ void close_ranks() {
 int report_error(std::string_view what, ExitCode code) noexcept {
   log::flush();
   console::mute(false);
-  if (opened == nullptr) {
-    console::say(stderr, fmt::format("error: {}", what));
-    return static_cast<int>(code);
-  }
-  // All ranks that still answer have the same error then, and the first of them ends the others.
-  if (code == ExitCode::ranks)
-    std::this_thread::sleep_for(std::chrono::milliseconds(500) * std::min(opened->place().rank, 8));
-  console::say(stderr, fmt::format("error: {}: {}", opened->place().name(), what));
-  opened->end_all(code);
-  return static_cast<int>(code);  // for compilers that do not see that the call does not return
+  const std::optional<RankPlace> place = place_among_several();
+  if (place) wait_for_lower_ranks(place->rank, code);
+  console::say(
+      stderr,
+      place ? fmt::format("error: {}: {}", place->name(), what) : fmt::format("error: {}", what));
+  if (opened != nullptr) opened->end_all(code);
+  return static_cast<int>(code);
 }
 
 }  // namespace learn::cli

@@ -18,8 +18,9 @@ Communicator* open_ranks(std::chrono::milliseconds deadline);
 }
 /// Ends the connection, after waiting for the other ranks, which do the same.
 void close_ranks();
-/// Prints the error that ends this process; with several ranks says which one has it, and ends all
-/// of them with its code. Returns the exit code otherwise.
+/// Prints the error that ends this process. If a launcher started several, names this one, and
+/// waits so that an error of all is printed once; if they are connected, ends all of them with its
+/// code. Returns the exit code otherwise.
 int report_error(std::string_view what, ExitCode code) noexcept;
 
 }  // namespace learn::cli
