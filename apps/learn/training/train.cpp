@@ -324,10 +324,11 @@ class Run {
                            state_size([&](StateVisitor& visitor) { learn.visit_state(visitor); }));
     catch_signals();
     const int code = run(experiment, dir, record);
-    // The report may take longer than the deadline of ranks that wait.
-    if (ranks_ != nullptr) part_ranks(experiment);
     // After an interrupt the user waits for the terminal, so slow steps are skipped.
     const bool interrupted = record.status == "interrupted";
+    // The report may take longer than the other ranks wait. Open MPI's mpirun that received SIGTERM
+    // ends no connection: it kills the rank that waits for that.
+    if (ranks_ != nullptr && !interrupted) part_ranks(experiment);
     if (settings.report && (!interrupted || std::filesystem::exists(dir.weights("last"))))
       write_report(experiment, dir, !interrupted);
     say_ending(record, dir, settings);
