@@ -146,10 +146,13 @@ int train_as_other_rank(Experiment& experiment, const TrainOptions& options, Com
       learn.resume();
   }
   catch_signals();
-  experiment.fit();
-  const int code = ending_of(learn).exit_code;
-  part_ranks(experiment);
-  return code;
+  try {
+    experiment.fit();
+  } catch (const std::exception& e) {
+    log::to_file(fmt::format("error: {}", e.what()));  // the terminal may only show another rank's
+    throw;
+  }
+  return ending_of(learn).exit_code;
 }
 
 }  // namespace learn::cli
