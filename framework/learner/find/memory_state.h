@@ -50,9 +50,11 @@ class MemoryLoader final : public StateVisitor {
   void on_tensor(const std::string& name, Tensor& tensor) override {
     const Tensor& kept = state_.tensors.at(name);
     check<CheckpointError>(kept.shape() == tensor.shape() && kept.dtype() == tensor.dtype(),
-                           "'{}' is {} there, {} here",
+                           "'{}' is {} {} there, {} {} here",
                            name,
+                           kept.dtype(),
                            kept.shape(),
+                           tensor.dtype(),
                            tensor.shape());
     std::memcpy(tensor.raw(), kept.raw(), tensor.bytes());
   }
