@@ -1,0 +1,536 @@
+#!/usr/bin/env python3
+"""Failures of `mpirun -n N learn train`: ranks.py LEARN [MPIRUN] [--only PATTERN] [--show].
+
+Each case injects a failure and checks what the user reads, mpirun's exit code, the time, and that the last checkpoint is
+whole and loads. Prints a table of all cases, and what failed; exit status 1 then.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import harness
+
+INTERNAL, USAGE, DATA, CHECKPOINT, IO_ERROR, OUT_OF_MEMORY, DIVERGED, RANKS = 1, 2, 3, 4, 5, 6, 7, 9  # exit codes
+LIMIT = 60  # seconds of a case; the machine may be busy
+LAUNCHERS = ("PMI", "SLURM", "OMPI_COMM", "MV2", "WORLD_SIZE")
+# Any user, any number of ranks, no binding to cores that other tests use, and no search for networks.
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "PRTE_MCA_hwloc_default_binding_policy": "none",
+            "OMPI_MCA_btl": "self,vader", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+TINY = ("--data synthetic10 --train-limit 64 --valid-limit 32 --model mlp --batch-size 16 --threads 1 --workers 0 --no-plots --no-winograd "
+        "--save-every 2").split()
+ENDLESS = [*TINY, "--epochs", "100000"]
+# A run that several numbers of ranks continue, 8 batches an epoch.
+CONTINUED = ("--data synthetic10 --train-limit 192 --valid-limit 32 --batch-size 24 --epochs 10 --threads 1 --workers 0 --no-plots --no-report "
+             "--no-winograd").split()
+
+
+class Launch:
+    """A started mpirun. `apps` are commands with their number of ranks, each with words before `learn` and a folder."""
+
+    def __init__(self, suite, folder, *apps, ranks=2, words=ENDLESS, more=()):
+        self.suite, self.folder = suite, folder
+        self.run = folder / "runs/train"
+        self.rows_before = self.epochs()
+        command = [suite.mpirun]
+        for i, app in enumerate(apps or [{"ranks": ranks}]):
+            command += [":"] if i else []
+            command += ["-wdir", str(app.get("folder", folder)), "-n", str(app.get("ranks", 1)), *app.get("before", ()),
+                        str(app.get("program", suite.learn)), "train", *app.get("words", words), *more]
+        self.output = folder / "output"
+        self.begin = time.monotonic()
+        with open(self.output, "wb") as out:
+            self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                            env={**suite.environment, "LEARN_TEST_LAUNCH": str(folder)}, start_new_session=True)
+
+    def epochs(self):
+        """Rows in the table of results."""
+        try:
+            return len((self.run / "results.csv").read_text().splitlines()) - 1
+        except OSError:
+            return 0
+
+    def text(self):
+        return self.output.read_text(errors="replace")
+
+    def pids(self):
+        """The processes of the ranks that run `learn`, by rank."""
+        found = {}
+        token = f"LEARN_TEST_LAUNCH={self.folder}".encode()
+        for process in pathlib.Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                words = (process / "environ").read_bytes().split(b"\0")
+                if token in words and (process / "comm").read_text().strip() == "learn":
+                    for word in words:
+                        if match := re.match(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)$", word):
+                            found[int(match[1])] = int(process.name)
+            except OSError:
+                pass
+        return found
+
+    def wait_for_epochs(self, epochs):
+        """Waits until the launch has added that many rows to the table of results. Returns the processes of the ranks."""
+        end = time.monotonic() + LIMIT
+        while self.process.poll() is None and time.monotonic() < end:
+            if self.epochs() >= self.rows_before + epochs:
+                break
+            time.sleep(0.01)
+        else:
+            raise RuntimeError(f"no {epochs} epochs: {self.text()}")
+        self.begin = time.monotonic()  # seconds count from the failure
+        return self.pids()
+
+    def gone(self):
+        """Whether all ranks end soon."""
+        end = time.monotonic() + LIMIT / 2
+        while (left := self.pids()) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left.values():
+            os.kill(pid, signal.SIGKILL)
+        return not left
+
+    def end(self):
+        """Returns exit code, output and seconds since the failure."""
+        try:
+            self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            for pid in self.pids().values():
+                os.kill(pid, signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            return "hangs", self.text(), LIMIT
+        return self.process.returncode, self.text(), time.monotonic() - self.begin
+
+
+class Suite:
+    def __init__(self):
+        parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+        parser.add_argument("learn", help="the program")
+        parser.add_argument("mpirun", nargs="?", default="mpirun", help="the launcher of Open MPI")
+        parser.add_argument("--only", default="", help="regular expression for names of cases")
+        parser.add_argument("--show", action="store_true", help="all output")
+        self.options = parser.parse_args()
+        self.learn, self.mpirun = os.path.realpath(self.options.learn), self.options.mpirun
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)} | OPEN_MPI
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="learn ranks "))
+        self.rows, self.failures, self.lock = [], [], threading.Lock()
+
+    def alone(self, *words, cwd):
+        """Runs `learn` without a launcher."""
+        done = subprocess.run([self.learn, *words], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=False,
+                              env=self.environment)
+        return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+    def check(self, what, ok, shown=""):
+        if not ok:
+            with self.lock:
+                self.failures.append(what)
+                print(f"FAILED: {what}\n{shown}", flush=True)
+        return ok
+
+    def checkpoint_of(self, run, what, output):
+        """Checks the last checkpoint and the record of a run. Returns a word for the table."""
+        if not (run / "weights/last.safetensors").exists():
+            return "none"
+        try:
+            harness.whole_states(str(run / "weights"))
+        except ValueError as problem:
+            self.check(f"{what}: the checkpoint is whole", False, f"{problem}\n{output}")
+            return "damaged"
+        status, shown = self.alone("eval", str(run), cwd=run.parent.parent)
+        self.check(f"{what}: the checkpoint loads", status == 0, shown)
+        return "loads"
+
+    def judge(self, what, launch, code, *texts, within=20, checkpoint=None, status=None, never=()):
+        """Checks the end of a launch: exit codes, texts (regular expressions, each once), seconds, and the run that is left."""
+        codes = code if isinstance(code, tuple) else (code,)
+        got, output, seconds = launch.end()
+        self.check(f"{what}: exit code {code}", codes == (None,) or got in codes, f"{got}\n{output}")
+        for text in texts:
+            self.check(f"{what}: once '{text}'", len(re.findall(text, output)) == 1, output)
+        for text in (*never, "This is a bug", r"(?m)^\[\w+:\d+\] \[ ?\d\]", "std::", "ranks differ"):
+            self.check(f"{what}: not '{text}'", not re.search(text, output), output)
+        self.check(f"{what}: within {within} s", seconds < within, f"{seconds:.1f} s\n{output}")
+        self.check(f"{what}: no rank goes on", launch.gone(), output)
+        left = self.checkpoint_of(launch.run, what, output)
+        if checkpoint is not None:
+            self.check(f"{what}: checkpoint {checkpoint}", left == checkpoint, f"{left}\n{output}")
+        record = harness.record_of(launch.run)["status"] if (launch.run / "run.json").exists() else "-"
+        if status is not None:
+            self.check(f"{what}: run.json says {status}", record == status, f"{record}\n{output}")
+        lines = [line for line in output.splitlines() if re.search(r"^(error:|diverged:|interrupted|saved|mpirun noticed)|exited without", line)]
+        shown = "; ".join(lines).replace(str(self.folder), "")
+        with self.lock:
+            self.rows.append((what, shown or "-", got, seconds, left, record))
+            if self.options.show:
+                print(f"--- {what}: {got} after {seconds:.1f} s, checkpoint {left}, {record}\n{output}", flush=True)
+        return got, output
+
+    def conclude(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        print("| failure | text | exit code | seconds | last checkpoint | run.json |\n| --- | --- | --- | --- | --- | --- |")
+        for what, text, code, seconds, left, record in self.rows:
+            print(f"| {what} | {text} | {code} | {seconds:.1f} | {left} | {record} |")
+        print(f"FAILED: {len(self.failures)}" if self.failures else "all as promised")
+        sys.exit(1 if self.failures else 0)
+
+
+def named(rank):
+    return rf"rank {rank} \(\S+\)"
+
+
+# Each case gets the suite and an empty folder.
+
+
+def killed(rank):
+    def case(suite, folder):
+        launch = Launch(suite, folder)
+        os.kill(launch.wait_for_epochs(2)[rank], signal.SIGKILL)
+        suite.judge(f"SIGKILL of rank {rank}", launch, 137, rf"rank {rank} with PID \d+ on node \S+ exited on signal 9", checkpoint="loads")
+        suite.check(f"SIGKILL of rank {rank}: 'learn runs' says gone", "gone" in suite.alone("runs", cwd=folder)[1])
+    return case
+
+
+def stopped(rank, ranks):
+    def case(suite, folder):
+        launch = Launch(suite, folder, ranks=ranks, more=["--rank-timeout", "2"])
+        os.kill(launch.wait_for_epochs(2)[rank], signal.SIGSTOP)
+        suite.judge(f"SIGSTOP of rank {rank} of {ranks}", launch, RANKS,
+                    rf"error: {named('.')}: {named(rank)} (did not come to .* within 2 s|stopped during .*: nothing came for 2 s, and no answer)",
+                    checkpoint="loads")
+    return case
+
+
+def stopped_in_backward(suite, folder):
+    """Most of the time is that of the backward pass."""
+    launch = Launch(suite, folder, ranks=3, words=[*ENDLESS, "--model", "resnet9:width=8", "--bucket", "0.01"], more=["--rank-timeout", "2"])
+    os.kill(launch.wait_for_epochs(1)[1], signal.SIGSTOP)
+    suite.judge("SIGSTOP of rank 1 of 3 in a step", launch, RANKS, rf"error: {named('.')}: {named(1)} (did not come to|stopped during) ")
+
+
+def slow(suite, folder):
+    launch = Launch(suite, folder, words=[*TINY, "--epochs", "20"], more=["--rank-timeout", "20"])
+    pids = launch.wait_for_epochs(2)
+    for rank in (1, 0):
+        os.kill(pids[rank], signal.SIGSTOP)
+        time.sleep(1)
+        os.kill(pids[rank], signal.SIGCONT)
+    suite.judge("SIGSTOP and SIGCONT within the deadline", launch, 0, never=["error", "warning"], checkpoint="loads", status="finished")
+
+
+def thrown(suite, folder):
+    launch = Launch(suite, folder, more=["--inject", "throw@10", "--rank-logs"])
+    suite.judge("all ranks throw", launch, INTERNAL, rf"error: {named('.')}: .*inject", status="crashed")
+    for log in ("run.log", "run.rank-001.log"):
+        text = (launch.run / log).read_text()
+        suite.check(f"all ranks throw: {log} has the error", text.count("error: inject: thrown at") == 1, text)
+
+
+def killed_by_fault(suite, folder):
+    suite.judge("all ranks get SIGKILL", Launch(suite, folder, more=["--inject", "kill@50"]), 137, "signal 9", checkpoint="loads")
+
+
+def memory(suite, folder):
+    limit = ["sh", "-c", 'ulimit -v 700000; exec "$0" "$@"']
+    words = [*ENDLESS, "--model", "resnet9:width=128", "--batch-size", "64"]
+    suite.judge("rank 1 is out of memory", Launch(suite, folder, {}, {"before": limit}, words=words), OUT_OF_MEMORY,
+                rf"error: {named(1)}: .*memory")
+
+
+def leaves(suite, folder):
+    """The launcher sees the end of a shell, not that of its child."""
+    hide = ["sh", "-c", '"$0" "$@"; exit 0']
+    launch = Launch(suite, folder, {}, {"before": hide})
+    os.kill(launch.wait_for_epochs(2)[1], signal.SIGKILL)
+    suite.judge("rank 1 exits with 0", launch, None, "exited without calling", checkpoint="loads")
+
+
+def images(folder):
+    """Writes a folder data set."""
+    for label in ("bright", "dark"):
+        (folder / label).mkdir(parents=True)
+        for i in range(24):
+            level = 200 if label == "bright" else 40
+            pixels = bytes((level + 7 * i + 13 * p) % 256 if p % 5 == 0 else level for p in range(8 * 8 * 3))
+            (folder / label / f"{i}.ppm").write_bytes(b"P6 8 8 255\n" + pixels)
+
+
+def two_folders(folder):
+    places = []
+    for name in ("a", "b"):
+        images(folder / name / "images")
+        places.append({"folder": folder / name})
+    return places
+
+
+OF_FILES = "--data ./images --val-split 0.25 --model mlp --batch-size 8 --threads 1 --workers 0 --no-plots --epochs 100000".split()
+
+
+def damaged_image(suite, folder):
+    places = two_folders(folder)
+    for file in (folder / "b/images/dark").iterdir():
+        file.write_bytes(b"P9" + file.read_bytes()[2:])
+    launch = Launch(suite, folder, *places, words=[*OF_FILES, "--data", "./images:size=8,stream=true"])
+    launch.run = folder / "a/runs/train"
+    suite.judge("damaged images on rank 1", launch, DATA, rf"error: {named(1)}: .*\.ppm")
+
+
+def other_data(suite, folder):
+    places = two_folders(folder)
+    file = folder / "b/images/dark/3.ppm"
+    file.write_bytes(file.read_bytes()[:-1] + b"\1")
+    suite.judge("other data on rank 1", Launch(suite, folder, *places, words=OF_FILES), RANKS,
+                rf"error: {named('.')}: {named(1)} has other options, data or another version than rank 0: 'training images", checkpoint="none")
+
+
+def missing_data(suite, folder):
+    places = two_folders(folder)
+    shutil.rmtree(folder / "b/images")
+    suite.judge("no data on rank 1", Launch(suite, folder, *places, words=OF_FILES), DATA, rf"error: {named(1)}: .*'./images' does not exist")
+
+
+def no_data(suite, folder):
+    suite.judge("no data on any rank", Launch(suite, folder, ranks=3, more=["--data", "./nowhere"]), DATA, "error: .*'./nowhere' does not exist")
+
+
+def other_options(suite, folder):
+    suite.judge("other options on rank 1", Launch(suite, folder, {}, {"words": [*ENDLESS, "--lr", "0.3"]}), RANKS,
+                rf"error: {named('.')}: {named(1)} has other options.*'lr = \[0.3\]' there", checkpoint="none")
+
+
+def wrong_option(suite, folder):
+    suite.judge("unknown option on all ranks", Launch(suite, folder, ranks=3, more=["--bogus"]), USAGE, "unknown option '--bogus'")
+
+
+def refused(suite, folder):
+    suite.judge("--nan rollback on all ranks", Launch(suite, folder, more=["--nan", "rollback"]), USAGE, "error: .*--nan rollback does not work")
+
+
+def copied(suite, folder):
+    """A copy of the program and of its plug-in."""
+    (folder / "bin").mkdir()
+    (folder / "lib").mkdir()
+    plugin = pathlib.Path(suite.learn).parent.parent / "lib/liblearn_mpi.so"
+    return pathlib.Path(shutil.copy(suite.learn, folder / "bin")), pathlib.Path(shutil.copy(plugin, folder / "lib"))
+
+
+def other_version(suite, folder):
+    """Another version is this one with another number in its bytes."""
+    version = suite.alone("--version", cwd=folder)[1].split()[1]
+    other = version[:-1] + ("8" if version[-1] == "9" else "9")
+    program, _ = copied(suite, folder)
+    program.write_bytes(program.read_bytes().replace(f"\0{version}\0".encode(), f"\0{other}\0".encode()))
+    # Optimized code compares the plug-in's version with a number in an instruction, which is still the right one.
+    suite.judge("another version on rank 1", Launch(suite, folder, {}, {"program": program}), (RANKS, USAGE),
+                rf"error: {named('.')}: {named(1)} has other options.*'version {re.escape(other)}' there|"
+                rf"error: {named(1)}: .* has version {re.escape(version)}, but this program has {re.escape(other)}")
+
+
+def no_plugin(suite, folder):
+    program, plugin = copied(suite, folder)
+    plugin.unlink()
+    suite.judge("no plug-in", Launch(suite, folder, {"ranks": 2, "program": program}), USAGE,
+                "but this program was built without MPI: install libopenmpi-dev", checkpoint="none")
+    plugin.write_text("not a library")
+    suite.judge("damaged plug-in", Launch(suite, folder, {"ranks": 2, "program": program}), USAGE, "but liblearn_mpi.so cannot be loaded")
+
+
+def signalled(number, times=1):
+    def case(suite, folder):
+        launch = Launch(suite, folder)
+        launch.wait_for_epochs(2)
+        for _ in range(times):
+            launch.process.send_signal(number)
+            time.sleep(0.05)
+        what = f"{signal.Signals(number).name} to mpirun" + (", twice" if times > 1 else "")
+        suite.judge(what, launch, None, *(["interrupted after a whole batch"] if times == 1 else []), checkpoint="loads", within=10,
+                    never=["second signal"], status="interrupted" if times == 1 else None)
+    return case
+
+
+def signalled_rank(rank):
+    def case(suite, folder):
+        launch = Launch(suite, folder)
+        os.kill(launch.wait_for_epochs(2)[rank], signal.SIGTERM)
+        suite.judge(f"SIGTERM to rank {rank} only", launch, 143, "interrupted after a whole batch", checkpoint="loads", status="interrupted")
+    return case
+
+
+def save(suite, folder):
+    launch = Launch(suite, folder, words=[*TINY, "--epochs", "20", "--save-every", "0"])
+    launch.wait_for_epochs(2)
+    launch.process.send_signal(signal.SIGUSR1)
+    suite.judge("SIGUSR1 to mpirun", launch, 0, "saved the state after batch", checkpoint="loads", status="finished")
+
+
+def launcher_killed(suite, folder):
+    launch = Launch(suite, folder)
+    launch.wait_for_epochs(2)
+    launch.process.kill()
+    suite.judge("SIGKILL of mpirun", launch, -9, checkpoint="loads")
+
+
+def file_limit(suite, folder):
+    """Set when MPI has its files."""
+    launch = Launch(suite, folder)
+    resource.prlimit(launch.wait_for_epochs(2)[0], resource.RLIMIT_FSIZE, (200_000, 200_000))
+    suite.judge("ulimit -f on rank 0", launch, IO_ERROR, rf"error: {named(0)}: .*File too large", checkpoint="loads", status="crashed")
+
+
+def full_disk(suite, folder):
+    if os.geteuid() != 0:
+        return
+    (folder / "full").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder / "full"], capture_output=True, check=False).returncode != 0:
+        return
+    try:
+        suite.judge("full disk on rank 0", Launch(suite, folder, more=["--model", "linear", "--out", "full"]), IO_ERROR,
+                    rf"error: {named(0)}: .*disk full")
+    finally:
+        subprocess.run(["umount", folder / "full"], check=False)
+
+
+def unwritable(suite, folder):
+    (folder / "file").write_text("")
+    suite.judge("output folder cannot be made", Launch(suite, folder, more=["--out", "file/runs"]), IO_ERROR, rf"error: {named(0)}: .*'file")
+
+
+def diverged(suite, folder):
+    suite.judge("infinite loss", Launch(suite, folder, more=["--lr", "1e30", "--epochs", "50"]), DIVERGED, "diverged: ", status="diverged")
+
+
+def long_report(suite, folder):
+    """Rank 0 measures the model after the training, longer than ranks wait for each other."""
+    words = [*TINY, "--epochs", "1", "--train-limit", "16", "--valid-limit", "2000", "--model", "resnet9:width=24"]
+    suite.judge("report longer than the deadline", Launch(suite, folder, words=words, more=["--rank-timeout", "1"]), 0, never=["error"],
+                checkpoint="loads", status="finished")
+
+
+def random_kills(suite, folder):
+    for i in range(4):
+        at = folder / str(i)
+        at.mkdir()
+        launch = Launch(suite, at, more=["--save-every", "1"])
+        pids = launch.wait_for_epochs(2)
+        time.sleep(random.uniform(0, 0.3))
+        os.kill(pids[random.randint(0, 1)], signal.SIGKILL)
+        suite.judge(f"SIGKILL at a random moment, {i}", launch, 137, checkpoint="loads")
+
+
+def resumed_without_run(suite, folder):
+    """The run is in the folder of rank 0 only, as on a disk that hosts do not share."""
+    for name in ("a", "b"):
+        (folder / name).mkdir()
+    places = [{"folder": folder / "a"}, {"folder": folder / "b"}]
+    launch = Launch(suite, folder, *places)
+    launch.run = folder / "a/runs/train"
+    launch.wait_for_epochs(2)
+    launch.process.send_signal(signal.SIGTERM)
+    suite.judge("rank 1 in another folder, SIGTERM", launch, None, status="interrupted", checkpoint="loads")
+    launch = Launch(suite, folder, *places, words=["--resume", "runs/train"])
+    launch.run = folder / "a/runs/train"
+    suite.judge("--resume without the run on rank 1", launch, None, rf"error: {named(1)}: ", checkpoint="loads", status="interrupted")
+
+
+def damaged_checkpoint(suite, folder):
+    launch = Launch(suite, folder, words=[*TINY, "--epochs", "2"])
+    launch.process.wait(LIMIT)
+    record = launch.run / "run.json"
+    record.write_text(record.read_text().replace('"finished"', '"interrupted"'))
+    for name in ("last", "last.prev"):
+        file = launch.run / f"weights/{name}.safetensors"
+        if file.exists():
+            file.write_bytes(file.read_bytes()[:-100])
+    file.with_name("best.safetensors").unlink()
+    launch = Launch(suite, folder, words=["--resume", "runs/train"])
+    launch.run = folder / "none"
+    suite.judge("damaged checkpoint", launch, CHECKPOINT, rf"error: {named(0)}: ")
+
+
+def losses_of(run):
+    return [(float(row["train_loss"]), float(row["valid_loss"])) for row in harness.table_of(str(run / "results.csv"))]
+
+
+def continued(numbers, *model, exact):
+    """Each launch but the last is interrupted in an epoch, and the next continues it with its number of ranks.
+
+    The ranks sleep in the middle of the third, fifth and seventh epoch, so that the signal comes there. It goes to the ranks, as srun
+    sends it, because mpirun kills them after 2 s.
+    """
+    def case(suite, folder):
+        for name in ("straight", "parts"):
+            (folder / name).mkdir()
+        what = "resumed with " + " -> ".join(map(str, numbers)) + " ranks"
+        straight = Launch(suite, folder / "straight", ranks=numbers[0], words=[*CONTINUED, *model])
+        suite.judge(f"{what}: uninterrupted", straight, 0)
+        words = [*CONTINUED, *model, "--inject", "slow@20:1s,slow@36:1s,slow@52:1s"]
+        for i, ranks in enumerate(numbers):
+            launch = Launch(suite, folder / "parts", ranks=ranks, words=words)
+            if i + 1 < len(numbers):
+                for pid in launch.wait_for_epochs(2).values():
+                    os.kill(pid, signal.SIGTERM)
+                _, output = suite.judge(f"{what}: part {i + 1}, SIGTERM to all ranks", launch, 143, status="interrupted", checkpoint="loads")
+                batch = harness.read_checkpoint(str(launch.run / "weights/last.safetensors"))[0]["state.clocks.batch"]
+                suite.check(f"{what}: it is interrupted in an epoch, not after batch {batch}", int(batch) % 8 != 0, output)
+            else:
+                suite.judge(f"{what}: part {i + 1}", launch, 0, status="finished", checkpoint="loads")
+            words = ["--resume", "runs/train"]
+        a, b = losses_of(straight.run), losses_of(launch.run)
+        if exact:
+            same = harness.result_of(str(straight.run)) == harness.result_of(str(launch.run))
+            suite.check(f"{what}: equal bits", same, f"{a}\n{b}")
+        else:
+            far = max(abs(x / y - 1) for one, two in zip(a, b) for x, y in zip(one, two))
+            suite.check(f"{what}: equal losses", len(a) == len(b) and far < 1e-4, f"{far}\n{a}\n{b}")
+            print(f"{what}: losses differ by {far:.1e} at most", flush=True)
+    return case
+
+
+CASES = [
+    continued([2, 1, 3, 4], "--model", "mlp", exact=False),
+    continued([2, 2], "--model", "resnet9:width=4", "--sync-bn", exact=True), long_report, slow, stopped(1, 2), stopped(0, 2), stopped(2, 3),
+    stopped_in_backward, killed(1), killed(0), random_kills, leaves, thrown, killed_by_fault, memory, damaged_image, other_data, missing_data,
+    no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM), signalled(signal.SIGINT),
+    signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed, resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged,
+]
+
+
+def main():
+    suite = Suite()
+    if shutil.which(suite.mpirun) is None:
+        print(f"skipped: there is no {suite.mpirun}")
+        sys.exit(harness.SKIPPED)
+    version = subprocess.run([suite.mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" not in version and "open-mpi" not in version:
+        print(f"skipped: exit codes and signals are those of Open MPI, not of {version.splitlines()[:1]}")
+        sys.exit(harness.SKIPPED)
+
+    def play(i):
+        folder = suite.folder / str(i)
+        folder.mkdir()
+        try:
+            CASES[i](suite, folder)
+        except Exception as problem:  # one case must not hide the others
+            suite.check(f"case {i} ({CASES[i].__qualname__}): {problem!r}", False)
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(play, i) for i in range(len(CASES)) if re.search(suite.options.only, CASES[i].__qualname__)]:
+            done.result()
+    suite.conclude()
+
+
+main()
