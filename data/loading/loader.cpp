@@ -88,8 +88,8 @@ struct Loader::Impl {
     return first_sample(batch + 1) - first_sample(batch);
   }
   /// Returns the draws of the pass that are the share of batch number `batch`.
-  [[nodiscard]] Rows share_of(std::int64_t batch) const {
-    Rows rows = share.computed(size_of(batch));
+  [[nodiscard]] RowRange share_of(std::int64_t batch) const {
+    RowRange rows = share.computed(size_of(batch));
     rows.first += first_sample(batch);
     return rows;
   }
@@ -116,7 +116,7 @@ struct Loader::Impl {
 
   /// Prepares rows [from, to) of the share of batch number `batch` of the running pass in its slot.
   void fill(std::int64_t batch, std::int64_t from, std::int64_t to, SampleScratch& scratch) {
-    const Rows rows = share_of(batch);
+    const RowRange rows = share_of(batch);
     to = std::min(to, rows.count);
     if (from >= to) return;
     const std::span chosen = std::span(draws).subspan(static_cast<std::size_t>(rows.first + from),
@@ -217,7 +217,7 @@ struct Loader::Impl {
   }
 
   [[nodiscard]] std::vector<std::int64_t> samples_of(std::int64_t batch) const {
-    const Rows rows = share_of(batch);
+    const RowRange rows = share_of(batch);
     const auto first = draws.begin() + rows.first;
     std::vector<std::int64_t> samples(first, first + rows.count);
     for (std::int64_t& sample : samples) sample = order.sample_of(sample);
@@ -226,7 +226,7 @@ struct Loader::Impl {
 
   bool next_on_device(Batch& batch) {
     if (taken >= end) return false;
-    const Rows rows = share_of(taken);
+    const RowRange rows = share_of(taken);
     device->fill(rows.first, rows.count, epoch, batch);
     describe(taken++, batch);
     return true;

@@ -8,10 +8,10 @@
 namespace learn {
 
 /// Rows of a batch.
-struct Rows {
+struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  friend bool operator==(const Rows&, const Rows&) = default;
+  friend bool operator==(const RowRange&, const RowRange&) = default;
 };
 
 /// The part of every batch that one of several ranks computes.
@@ -20,15 +20,15 @@ struct Share {
   int ranks = 1;
   /// The rank's rows of a batch of `samples`: from rank * samples / ranks up to the next rank's.
   /// Some ranks get no row if there are more ranks than samples.
-  [[nodiscard]] Rows of(std::int64_t samples) const noexcept {
+  [[nodiscard]] RowRange of(std::int64_t samples) const noexcept {
     const std::int64_t begin = samples * rank / ranks;
     return {.first = begin, .count = samples * (rank + 1) / ranks - begin};
   }
   /// The rows that the rank runs through the model: its own, or else the batch's first, which then
   /// counts nowhere.
-  [[nodiscard]] Rows computed(std::int64_t samples) const noexcept {
-    const Rows mine = of(samples);
-    return mine.count > 0 ? mine : Rows{.first = 0, .count = 1};
+  [[nodiscard]] RowRange computed(std::int64_t samples) const noexcept {
+    const RowRange mine = of(samples);
+    return mine.count > 0 ? mine : RowRange{.first = 0, .count = 1};
   }
   friend bool operator==(const Share&, const Share&) = default;
 };

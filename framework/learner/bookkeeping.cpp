@@ -60,7 +60,7 @@ void Learner::begin_pass_of(BatchSource& source, std::int64_t epoch) {
 void Learner::take_share() {
   const Share share = exchange()->share();
   const std::int64_t samples = batch_.size();
-  const Rows rows = share.computed(samples);
+  const RowRange rows = share.computed(samples);
   const auto copied = [&](const Tensor& of_all) {
     Tensor out = ctx_.empty(of_all.rows(rows.first, rows.count).shape(), of_all.dtype());
     copy(ctx_, of_all.rows(rows.first, rows.count), out);

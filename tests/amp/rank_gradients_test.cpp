@@ -39,7 +39,7 @@ nn::Model net() {
 }
 
 /// Rows of a batch, of which each step has another.
-Batch batch_of(Context& ctx, int step, const Rows& rows) {
+Batch batch_of(Context& ctx, int step, const RowRange& rows) {
   Batch batch;
   batch.x = ctx.empty({rows.count, kFeatures}, DType::f32);
   batch.y = ctx.empty({rows.count}, DType::i64);
@@ -79,7 +79,7 @@ Result train(Loop loop, Communicator* ranks, int overflows) {
                           ? Share{}
                           : Share{.rank = ranks->place().rank, .ranks = ranks->place().ranks};
   for (int step = 0; step < 10; ++step) {
-    const Rows rows = share.of(kRows);
+    const RowRange rows = share.of(kRows);
     const Batch batch = batch_of(ctx, step, rows);
     if (step == overflows && rows.first + rows.count == kRows) {
       Tensor x = batch.x;

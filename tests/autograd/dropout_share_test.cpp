@@ -31,7 +31,7 @@ void append(std::vector<double>& values, const Tensor& tensor) {
 void drop(const ContextOptions& options,
           const Shape& shape,
           DType dtype,
-          const Rows& rows,
+          const RowRange& rows,
           Dropped& out) {
   Context ctx(options);
   Arena memory("batch", cpu_pages());
@@ -58,7 +58,7 @@ Dropped whole_batch(const ContextOptions& options, const Shape& shape, DType dty
 Dropped joined(const ContextOptions& options, const Shape& shape, DType dtype, int ranks) {
   Dropped out;
   for (int rank = 0; rank < ranks; ++rank) {
-    const Rows rows = Share{rank, ranks}.of(shape[0]);
+    const RowRange rows = Share{rank, ranks}.of(shape[0]);
     if (rows.count > 0) drop(options, shape, dtype, rows, out);
   }
   return out;

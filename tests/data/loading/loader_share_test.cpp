@@ -253,7 +253,7 @@ TEST_CASE("loader shares: a pass resumes with another number of ranks") {
         test::load(ctx, state, state_first.loader(0));
         REQUIRE(state_first.loader(0).set_share({.rank = after - 1, .ranks = after}));
         state_first.begin(kEpoch);
-        const Rows mine = Share{after - 1, after}.of(std::ssize(left[0].index));
+        const RowRange mine = Share{after - 1, after}.of(std::ssize(left[0].index));
         REQUIRE(state_first.loader(0).next(batch));
         CHECK(batch.size() == mine.count);
         CHECK(batch.index ==
@@ -280,7 +280,7 @@ TEST_CASE("loader shares: a share holds from the next pass on, and whole batches
     loader.begin(1);
     for (const Samples& expected : whole) {
       REQUIRE(loader.next(batch));
-      const Rows rows = Share{3, 4}.of(std::ssize(expected.index));
+      const RowRange rows = Share{3, 4}.of(std::ssize(expected.index));
       CHECK(batch.whole == std::ssize(expected.index));
       CHECK(batch.first == rows.first);
       CHECK(batch.size() == rows.count);
