@@ -1,15 +1,17 @@
 // Training speed of a model: the learner's own loop on one synthetic batch. Prints one JSON object
-// on stdout; apps/bench/compare.py runs it for several models, compares it with PyTorch, and prints
-// a table.
+// on stdout, under mpirun one of all ranks; apps/bench/compare.py runs it for several models,
+// compares it with PyTorch, and prints a table.
 #include "apps/bench/program.h"
 #include "apps/bench/training_bench.h"
 #include "apps/experiment/device_section.h"
+#include "apps/learn/common/ranks.h"
 #include "framework/core/options/option_table.h"
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -58,6 +60,41 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
   return out;
 }
 
+/// Figures of several ranks. Efficiency compares with the ranks without exchange.
+nlohmann::ordered_json to_json(const bench::StepOptions& options,
+                               const bench::RanksFigures& figures,
+                               const Communicator& ranks) {
+  const std::vector<double>& step = figures.together;
+  const double median = step[step.size() / 2];
+  const auto rate = [&](double seconds) {
+    return rounded(static_cast<double>(options.batch) / seconds, 1);
+  };
+  nlohmann::ordered_json out{{"system", "learn"},
+                             {"model", options.model},
+                             {"batch", options.batch},
+                             {"precision", options.precision},
+                             {"device", options.device},
+                             {"ranks", ranks.place().ranks},
+                             {"threads", figures.threads},
+                             {"bucket_mb", options.bucket},
+                             {"overlap", options.overlap},
+                             {"images_per_s", rate(median)},
+                             {"best", rate(step.front())},
+                             {"worst", rate(step.back())},
+                             {"step_ms", rounded(median * 1e3, 4)},
+                             {"best_ms", rounded(step.front() * 1e3, 4)},
+                             {"steps", step.size()},
+                             {"agreeing_ms", rounded(figures.agreeing * 1e3, 3)},
+                             {"summing_ms", rounded(figures.summing * 1e3, 3)},
+                             {"sent_bytes", std::llround(figures.sent)}};
+  if (!options.ranks_apart) return out;
+  out["apart_ms"] = rounded(figures.apart_median * 1e3, 4);
+  out["apart_best_ms"] = rounded(figures.apart_best * 1e3, 4);
+  out["efficiency"] = rounded(figures.apart_median / median, 3);
+  out["best_efficiency"] = rounded(figures.apart_best / step.front(), 3);
+  return out;
+}
+
 OptionTable option_table(bench::StepOptions& o) {
   OptionTable table;
   table.group("Options");
@@ -81,6 +118,12 @@ OptionTable option_table(bench::StepOptions& o) {
                "N",
                "measurements, whose median is reported");
   table.number("seconds", o.seconds, kPositive, "S", "seconds of all measurements");
+  table.group("Several processes (mpirun, srun), of which each has its share of the batch");
+  table.number("bucket", o.bucket, kPositive, "MB", "gradients summed at a time");
+  table.flag("overlap", o.overlap, "sum gradients during the backward pass");
+  table.flag("ranks-apart",
+             o.ranks_apart,
+             "in turns, measure the same processes without exchange, and print the efficiency");
   return table;
 }
 
@@ -88,14 +131,18 @@ OptionTable option_table(bench::StepOptions& o) {
 
 int main(int argc, char** argv) {
   bench::StepOptions options;
-  return bench::run_program(argc,
-                            argv,
-                            "bench_step",
-                            "Training speed of a model on synthetic input",
-                            option_table(options),
-                            [&] {
-                              const auto figures = bench::measure_steps(options);
-                              fmt::print("{}\n", to_json(options, figures).dump());
-                              return 0;
-                            });
+  return bench::run_program(
+      argc,
+      argv,
+      "bench_step",
+      "Training speed of a model on synthetic input",
+      option_table(options),
+      [&] {
+        Communicator* const ranks = cli::open_ranks(std::chrono::minutes(5));
+        const auto out = ranks != nullptr
+                             ? to_json(options, bench::measure_ranks(options, *ranks), *ranks)
+                             : to_json(options, bench::measure_steps(options));
+        if (cli::is_first(ranks)) fmt::print("{}\n", out.dump());
+        return 0;
+      });
 }

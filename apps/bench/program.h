@@ -1,12 +1,12 @@
 #pragma once
 #include "apps/experiment/options.h"
 #include "apps/learn/cli/command_line.h"
+#include "apps/learn/common/ranks.h"
 #include "framework/core/error.h"
 #include "framework/core/function_ref.h"
 
 #include <fmt/core.h>
 
-#include <cstdio>
 #include <exception>
 #include <string>
 
@@ -27,13 +27,13 @@ inline int run_program(int argc,
       return 0;
     }
     set_options(options, parsed.values);
-    return body();
+    const int status = body();
+    cli::close_ranks();
+    return status;
   } catch (const Error& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return static_cast<int>(e.exit_code());
+    return cli::report_error(e.what(), e.exit_code());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "error: {}\n", e.what());
-    return 1;
+    return cli::report_error(e.what(), ExitCode::internal);
   }
 }
 

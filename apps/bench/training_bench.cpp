@@ -1,7 +1,9 @@
 #include "apps/bench/training_bench.h"
 
 #include "apps/experiment/experiment.h"
+#include "apps/learn/training/joint_run.h"
 #include "callbacks/cuda_graph.h"
+#include "callbacks/data_parallel.h"
 #include "framework/core/device.h"
 #include "framework/kernels/common/padded_channels.h"
 #include "framework/learner/learner.h"
@@ -14,6 +16,8 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <span>
+#include <utility>
 
 namespace learn::bench {
 namespace {
@@ -33,11 +37,18 @@ void wait_for(Context& ctx) {
     if (ctx.device().is_cuda()) ctx.cuda().synchronize();
 }
 
-/// Repeats the same random batch in an endless pass. The batch is as a loader makes it on its
-/// device, padded or not.
+/// Repeats the same random batch, or a share of one, in an endless pass. The batch is as a loader
+/// makes it on its device, padded or not.
 class OneBatch final : public BatchSource {
  public:
-  OneBatch(Context& ctx, std::int64_t size, DType dtype, bool padded) {
+  OneBatch(Context& ctx, std::int64_t samples, DType dtype, bool padded, const Share& share = {})
+      : share_(share) {
+    const std::int64_t size = share.computed(samples).count;
+    if (share.ranks > 1) {
+      batch_.whole = samples;
+      batch_.first = share.computed(samples).first;
+      batch_.spare = share.of(samples).count == 0;
+    }
     Arena host("a batch", cpu_pages());
     constexpr std::int64_t kColours = 3;
     batch_.padding = padded ? padded_half_channels(kColours) - kColours : 0;
@@ -53,7 +64,8 @@ class OneBatch final : public BatchSource {
     batch_.y = to_device(ctx, ctx.persistent(), y);
   }
   [[nodiscard]] std::int64_t batches() const override { return 1 << 20; }
-  [[nodiscard]] std::int64_t samples() const override { return batches() * batch_.size(); }
+  [[nodiscard]] std::int64_t samples() const override { return batches() * batch_.samples(); }
+  [[nodiscard]] bool set_share(const Share& share) override { return share == share_; }
   void begin(std::int64_t) override {}
   [[nodiscard]] bool next(Batch& batch) override {
     batch = batch_;
@@ -61,6 +73,7 @@ class OneBatch final : public BatchSource {
   }
 
  private:
+  Share share_;
   Batch batch_;
 };
 
@@ -167,7 +180,111 @@ ContextOptions context_options(const StepOptions& options) {
           .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
 }
 
+/// Measures single steps of fits that it ends. The first step of a fit does not count.
+class Turns final : public Callback {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "turns"; }
+  [[nodiscard]] int order() const override { return order::kTracker; }
+  void batch_end(Learner& learn) override {
+    const double now = wall();
+    if (step_ > 0) seconds_.push_back(now - last_);
+    last_ = now;
+    if (step_++ == steps_) learn.cancel(Scope::train);
+  }
+  /// Makes this number of steps, and one before them.
+  void run(Learner& learn, std::int64_t steps) {
+    step_ = 0;
+    steps_ = steps;
+    learn.fit(1, 0.001);
+  }
+  /// Returns the steps since the last call, in the order of length.
+  [[nodiscard]] std::vector<double> take() {
+    std::ranges::sort(seconds_);
+    return std::exchange(seconds_, {});
+  }
+
+ private:
+  std::int64_t step_ = 0;
+  std::int64_t steps_ = 0;
+  double last_ = 0;
+  std::vector<double> seconds_;
+};
+
+/// A training of the share of one rank, with the other ranks or without.
+struct RankTraining {
+  RankTraining(Context& ctx, const StepOptions& options, Communicator& ranks, bool together)
+      : source(ctx,
+               together ? options.batch : share_of(ranks).computed(options.batch).count,
+               PrecisionSection{.precision = options.precision}.dtype(),
+               false,
+               together ? share_of(ranks) : Share{}),
+        learn(ctx,
+              ModelSection{.model = options.model, .width = options.width}.make({.classes = 10}),
+              source,
+              {.report = Report::off}) {
+    PrecisionSection{.precision = options.precision}.prepare(learn, false);
+    if (together)
+      learn.add<callbacks::DataParallel>(
+          ranks,
+          callbacks::DataParallelOptions{
+              .bucket_mb = options.bucket, .overlap = options.overlap, .verify = 0});
+    turns = &learn.add<Turns>();
+  }
+  static Share share_of(const Communicator& ranks) {
+    return {.rank = ranks.place().rank, .ranks = ranks.place().ranks};
+  }
+
+  OneBatch source;
+  Learner learn;
+  Turns* turns = nullptr;
+};
+
+/// The largest value of a rank. Waits for all ranks.
+double largest(double mine, Communicator& ranks) {
+  std::vector<double> all(static_cast<std::size_t>(ranks.place().ranks));
+  ranks.gather(std::as_bytes(std::span(&mine, 1)),
+               std::vector<std::size_t>(all.size(), sizeof mine),
+               std::as_writable_bytes(std::span(all)));
+  return *std::ranges::max_element(all);
+}
+
 }  // namespace
+
+RanksFigures measure_ranks(const StepOptions& options, Communicator& ranks) {
+  ranks.set_purpose("the measurement of steps");
+  StepOptions own = options;
+  if (own.threads == 0) own.threads = cli::threads_of_rank(ranks);
+  Context ctx(context_options(own));
+  RanksFigures figures{.threads = ctx.threads().threads()};
+  RankTraining joint(ctx, options, ranks, true);
+  RankTraining apart(ctx, options, ranks, false);
+  joint.turns->run(joint.learn, options.warm_up);
+  if (options.ranks_apart) apart.turns->run(apart.learn, options.warm_up);
+  (void)apart.turns->take();
+  const std::vector<double> warm = joint.turns->take();
+  const double window = options.seconds / static_cast<double>(options.windows);
+  const auto steps =
+      static_cast<std::int64_t>(std::ceil(window / largest(warm[warm.size() / 2], ranks)));
+  const Exchange& exchange = *joint.learn.find<callbacks::DataParallel>()->exchange();
+  const ExchangeCosts before = exchange.costs();
+  for (std::int64_t i = 0; i < options.windows; ++i) {
+    joint.turns->run(joint.learn, steps);
+    if (options.ranks_apart) apart.turns->run(apart.learn, steps);
+    ranks.set_purpose("the measurement of steps");
+    (void)largest(0, ranks);
+  }
+  const ExchangeCosts& costs = exchange.costs();
+  const auto updates = static_cast<double>(costs.updates - before.updates);
+  figures.agreeing = (costs.agreeing - before.agreeing) / updates;
+  figures.summing = (costs.summing - before.summing) / updates;
+  figures.sent = static_cast<double>(costs.sent - before.sent) / updates;
+  figures.together = joint.turns->take();
+  if (!options.ranks_apart) return figures;
+  const std::vector<double> alone = apart.turns->take();
+  figures.apart_best = largest(alone.front(), ranks);
+  figures.apart_median = largest(alone[alone.size() / 2], ranks);
+  return figures;
+}
 
 StepFigures measure_steps(const StepOptions& options) {
   StepFigures figures;

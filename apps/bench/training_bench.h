@@ -1,4 +1,6 @@
 #pragma once
+#include "framework/distributed/communicator.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,6 +21,10 @@ struct StepOptions {
   std::int64_t warm_up = 20;
   std::int64_t windows = 5;
   double seconds = 2.5;  ///< for all windows together
+  // The rest is for several ranks.
+  double bucket = 4;        ///< megabytes of gradients that are summed at once
+  bool overlap = true;      ///< sum gradients during the backward pass
+  bool ranks_apart = true;  ///< measure the same ranks without exchange, too
 };
 
 /// Phases of a step on the CPU, in seconds. Not measured on a device, which works asynchronously.
@@ -41,10 +47,27 @@ struct StepFigures {
   Phases phases;
 };
 
+/// Steps of several ranks that train one model.
+struct RanksFigures {
+  std::vector<double> together;  ///< seconds of each step, in the order of length
+  double apart_best = 0;         ///< seconds of a step without exchange, of the slowest rank
+  double apart_median = 0;
+  double agreeing = 0;  ///< seconds per step in which rank 0 waited for the ranks to agree
+  double summing = 0;   ///< seconds per step in which it waited for sums after the backward pass
+  double sent = 0;      ///< bytes per step that were summed
+  int threads = 0;      ///< of rank 0
+};
+
 /// Measures training steps of the learner's own loop: forward and backward pass, SGD with momentum,
 /// and the additions of mixed precision, on one random batch that stays in place. After the
 /// warm-up, each window has as many steps as fit its share of `seconds`, with the device idle at
 /// both ends. Throws UsageError, DeviceError, and Error if the step cannot be captured in a graph.
 [[nodiscard]] StepFigures measure_steps(const StepOptions& options);
+
+/// Measures the same steps of several ranks. The ranks divide the batch. Each window has steps
+/// of the joint training, and then of ranks that train their shares without exchange, so that both
+/// have the same neighbours on a busy machine. All ranks call this together; rank 0's figures
+/// count. Throws UsageError for another device than a CPU, and RanksError.
+[[nodiscard]] RanksFigures measure_ranks(const StepOptions& options, Communicator& ranks);
 
 }  // namespace learn::bench

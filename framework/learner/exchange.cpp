@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <set>
 #include <span>
 #include <utility>
@@ -18,6 +19,12 @@ namespace learn {
 namespace {
 
 constexpr std::size_t kHostName = 64;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// The layout of the trained parameters in the flat gradients, as a hash.
 std::uint64_t layout_of(const nn::ParamStore& params) {
@@ -142,9 +149,11 @@ int Exchange::different_rank(std::int64_t clock, std::uint64_t value) {
 std::vector<Exchange::Word> Exchange::meet(const Word& mine) {
   std::vector<Word> words(names_.size());
   communicator_.set_purpose(mine.subject());
+  const auto begin = Clock::now();
   communicator_.gather(std::as_bytes(std::span(&mine, 1)),
                        std::vector<std::size_t>(words.size(), sizeof(Word)),
                        std::as_writable_bytes(std::span(words)));
+  costs_.agreeing += seconds_since(begin);
   const Word& first = words.front();
   for (std::size_t rank = 1; rank < words.size(); ++rank) {
     const Word& other = words[rank];
@@ -232,6 +241,7 @@ void Exchange::send(Bucket& bucket) {
     values = bucket.staged;
   }
   communicator_.begin_sum(values);
+  costs_.sent += static_cast<std::int64_t>(values.bytes());
 }
 
 void Exchange::end_gradients(double part) {
@@ -243,7 +253,11 @@ void Exchange::end_gradients(double part) {
     send(buckets_[sent_++]);
   }
   statistics_.begin(communicator_, *params_, part);
+  costs_.sent += static_cast<std::int64_t>(params_->flat_buffers().bytes());
+  const auto begin = Clock::now();
   communicator_.finish();
+  costs_.summing += seconds_since(begin);
+  ++costs_.updates;
   Context& ctx = params_->context();
   for (Bucket& bucket : buckets_) {
     Tensor values = params_->flat_grad().range(bucket.begin, bucket.count);

@@ -25,6 +25,14 @@ struct ExchangeOptions {
   bool sync_bn = false;
 };
 
+/// The costs of an exchange for this rank, since the start.
+struct ExchangeCosts {
+  double agreeing = 0;       ///< seconds in which it waited for the ranks to agree
+  double summing = 0;        ///< seconds in which it waited for sums after the backward pass
+  std::int64_t sent = 0;     ///< bytes of the values that were summed
+  std::int64_t updates = 0;  ///< backward passes with sums
+};
+
 /// Makes the batches of several ranks one: each computes its share of the rows, and then all have
 /// the gradients, running statistics, loss and outputs of the whole batch, with the same bits. Used
 /// by the Learner's loop; in host memory.
@@ -48,6 +56,7 @@ class Exchange final : public GradientObserver, public RankGather {
   [[nodiscard]] Communicator& communicator() const noexcept { return communicator_; }
   /// Number of different hosts.
   [[nodiscard]] int hosts() const noexcept { return hosts_; }
+  [[nodiscard]] const ExchangeCosts& costs() const noexcept { return costs_; }
   /// For texts: "rank 3 (nodeb)".
   [[nodiscard]] const std::string& name_of(int rank) const {
     return names_[static_cast<std::size_t>(rank)];
@@ -104,6 +113,7 @@ class Exchange final : public GradientObserver, public RankGather {
   ExchangeOptions options_;
   std::vector<std::string> names_;
   int hosts_ = 1;
+  ExchangeCosts costs_;
   int requests_end_ = 0;
   int end_requested_ = 0;
   std::string agreed_;  // the batch that the ranks agreed on, for messages

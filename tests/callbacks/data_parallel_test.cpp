@@ -2,6 +2,7 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
+#include "callbacks/lambda.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/precision/native_mixed_precision.h"
 #include "callbacks/precision/pure_half.h"
@@ -128,4 +129,23 @@ TEST_CASE("The result does not depend on buckets, overlap or the run") {
   CHECK(train_in_ranks(c, 3, {.bucket_mb = 1e-4}) == first);
   CHECK(train_in_ranks(c, 3, {.overlap = false}) == first);
   CHECK(train_in_ranks(c, 3, {.bucket_mb = 1e-4, .overlap = false}) == first);
+}
+
+TEST_CASE("the costs of the exchange are counted") {
+  const auto check_costs = [](Learner& l) {
+    const Exchange& exchange = *l.find<callbacks::DataParallel>()->exchange();
+    const ExchangeCosts& costs = exchange.costs();
+    const auto& threads = static_cast<const ThreadCommunicator&>(exchange.communicator());
+    CHECK(costs.updates == 20);
+    CHECK(costs.sent == static_cast<std::int64_t>(threads.traffic().summed_bytes));
+    CHECK(costs.sent > 0);
+    CHECK(costs.agreeing > 0);
+    CHECK(costs.summing > 0);
+  };
+  (void)train_in_ranks(
+      {.name = "costs",
+       .parts = {.batch_norm = true},
+       .callbacks =
+           [&](Learner& l) { callbacks::on(l, Event::train_end, check_costs, "check_costs"); }},
+      2);
 }
