@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <optional>
 #include <thread>
 
@@ -36,9 +37,10 @@ std::optional<RankPlace> place_among_several() noexcept {
 }
 
 /// Lets the first rank that has an error print it and end the others, which often have the same
-/// error, or one that follows from it. Does not return in a rank that the launcher ends meanwhile.
+/// error, or one that follows from it. In those the launcher's signal ends the wait and the
+/// process.
 void wait_for_lower_ranks(int rank, ExitCode code) {
-  constexpr auto kLauncherKills = 4s;  // Open MPI waits 2 s after SIGTERM
+  constexpr auto kLauncherKills = 4s;  // Open MPI does 2 s after its signal
   const bool signalled = caught_signal() != 0;
   // Without a connection the launcher only learns of the exit, and ends the others a second later.
   auto delay = opened != nullptr ? 500ms * std::min(rank, 4) : 1500ms * std::min(rank, 2);
@@ -49,7 +51,7 @@ void wait_for_lower_ranks(int rank, ExitCode code) {
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < delay) {
     std::this_thread::sleep_for(10ms);
-    if (!signalled && caught_signal() != 0) delay = kLauncherKills;
+    if (!signalled && caught_signal() != 0) std::_Exit(static_cast<int>(code));
   }
 }
 
