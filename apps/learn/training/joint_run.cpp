@@ -74,7 +74,7 @@ std::pair<std::string, std::string> first_difference(const std::string& a, const
 int threads_of_rank(Communicator& ranks) {
   Processors mine = processors_of(ranks.place());
   std::vector<Processors> all(static_cast<std::size_t>(ranks.place().ranks));
-  ranks.set_purpose("the processors of ranks");
+  ranks.set_purpose("the comparison of processors");
   ranks.gather(std::as_bytes(std::span(&mine, 1)),
                std::vector<std::size_t>(all.size(), sizeof mine),
                std::as_writable_bytes(std::span(all)));
@@ -88,7 +88,7 @@ int threads_of_rank(Communicator& ranks) {
 
 void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks) {
   const std::string mine = facts_of(experiment, config);
-  ranks.set_purpose("the options and data of ranks");
+  ranks.set_purpose("the comparison of options and data");
   const std::string first = text_of(0, mine, ranks);
   const bool differs = mine != first;
   std::vector<char> all(static_cast<std::size_t>(ranks.place().ranks));
