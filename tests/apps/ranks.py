@@ -216,9 +216,11 @@ def stopped(rank, ranks):
 
 
 def stopped_in_backward(suite, folder):
-    """Most of the time is that of the backward pass."""
+    """Most of the time is that of the backward pass, with many sums."""
     launch = Launch(suite, folder, ranks=3, words=[*ENDLESS, "--model", "resnet9:width=8", "--bucket", "0.01"], more=["--rank-timeout", "2"])
-    os.kill(launch.wait_for_epochs(1)[1], signal.SIGSTOP)
+    pid = launch.wait_for_epochs(1)[1]
+    time.sleep(random.uniform(0, 0.3))
+    os.kill(pid, signal.SIGSTOP)
     suite.judge("SIGSTOP of rank 1 of 3 in a step", launch, RANKS, rf"error: {named('.')}: {named(1)} (did not come to|stopped during) ")
 
 
@@ -287,6 +289,14 @@ def damaged_image(suite, folder):
     launch = Launch(suite, folder, *places, words=[*OF_FILES, "--data", "./images:size=8,stream=true"])
     launch.run = folder / "a/runs/train"
     suite.judge("damaged images on rank 1", launch, DATA, rf"error: {named(1)}: .*\.ppm")
+
+
+def warned(suite, folder):
+    """All ranks find the damaged image."""
+    images(folder / "images")
+    (folder / "images/dark/3.ppm").write_text("nothing")
+    words = [*OF_FILES, "--data", "./images:max_bad=0.1", "--epochs", "2"]
+    suite.judge("warning of all ranks", Launch(suite, folder, words=words), 0, "warning", status="finished")
 
 
 def other_data(suite, folder):
@@ -420,15 +430,47 @@ def long_report(suite, folder):
                 checkpoint="loads", status="finished")
 
 
-def random_kills(suite, folder):
-    for i in range(4):
-        at = folder / str(i)
-        at.mkdir()
-        launch = Launch(suite, at, more=["--save-every", "1"])
-        pids = launch.wait_for_epochs(2)
-        time.sleep(random.uniform(0, 0.3))
-        os.kill(pids[random.randint(0, 1)], signal.SIGKILL)
-        suite.judge(f"SIGKILL at a random moment, {i}", launch, 137, checkpoint="loads")
+def at_random(number, times):
+    """Ends a run by a signal to a rank, and resumes it: the bits are those of one that never ended."""
+    def case(suite, folder):
+        (folder / "straight").mkdir()
+        straight = Launch(suite, folder / "straight", words=CONTINUED, more=["--model", "mlp"])
+        what = f"{number.name} at a random moment"
+        suite.judge(f"{what}: uninterrupted", straight, 0, status="finished")
+        for i in range(times):
+            at = folder / str(i)
+            at.mkdir()
+            launch = Launch(suite, at, words=CONTINUED, more=["--model", "mlp", "--save-every", "1"])
+            pids = launch.wait_for_epochs(2)
+            seconds, rank = random.uniform(0, 0.5), random.randint(0, 1)
+            time.sleep(seconds)
+            if rank in pids and pathlib.Path(f"/proc/{pids[rank]}").exists():
+                os.kill(pids[rank], number)
+            code = 137 if number == signal.SIGKILL else 143
+            got, _ = suite.judge(f"{what}: rank {rank} after {seconds:.3f} s", launch, (code, 0), checkpoint="loads")
+            if got != 0:
+                resumed = Launch(suite, at, words=["--resume", "runs/train"])
+                suite.judge(f"{what}: resumed", resumed, 0, status="finished", checkpoint="loads")
+            same = harness.result_of(str(straight.run)) == harness.result_of(str(launch.run))
+            suite.check(f"{what}: equal bits after {seconds} s, rank {rank}", same)
+    return case
+
+
+def hangs_in_data(suite, folder):
+    """Rank 1 has an image so large that there is time to stop it."""
+    places = two_folders(folder)
+    with open(folder / "b/images/dark/3.ppm", "wb") as file:
+        file.write(b"P6 9000 9000 255\n")
+        file.truncate(9000 * 9000 * 3 + 17)
+    launch = Launch(suite, folder, *places, words=OF_FILES, more=["--data", "./images:size=8", "--rank-timeout", "2"])
+    while launch.process.poll() is None and time.monotonic() < launch.begin + LIMIT:
+        pid = launch.pids().get(1)
+        if pid and int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) > 25_000:  # pages
+            os.kill(pid, signal.SIGSTOP)
+            break
+        time.sleep(0.005)
+    suite.judge("SIGSTOP of rank 1 while it reads images", launch, RANKS,
+                rf"error: {named(0)}: {named(1)} did not come to the comparison of options and data within 2 s")
 
 
 def resumed_without_run(suite, folder):
@@ -503,7 +545,7 @@ def continued(numbers, *model, exact):
 CASES = [
     continued([2, 1, 3, 4], "--model", "mlp", exact=False),
     continued([2, 2], "--model", "resnet9:width=4", "--sync-bn", exact=True), long_report, slow, stopped(1, 2), stopped(0, 2), stopped(2, 3),
-    stopped_in_backward, killed(1), killed(0), random_kills, leaves, thrown, killed_by_fault, memory, damaged_image, other_data, missing_data,
+    stopped_in_backward, killed(1), killed(0), at_random(signal.SIGKILL, 3), at_random(signal.SIGTERM, 3), hangs_in_data, leaves, thrown, killed_by_fault, memory, damaged_image, warned, other_data, missing_data,
     no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM), signalled(signal.SIGINT),
     signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed, resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged,
 ]
