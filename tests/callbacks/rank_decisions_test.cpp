@@ -40,8 +40,9 @@ struct LargestMargin {
   void add(Context& ctx, const Tensor& pred, const Tensor& target) {
     const Tensor rows = to_host(ctx, pred);
     for (std::int64_t i = 0; i < target.elements(); ++i)
-      largest =
-          std::max(largest, std::abs(get(rows, i * kClasses) - get(rows, i * kClasses + 1)) + i);
+      largest = std::max(largest,
+                         std::abs(get(rows, i * kClasses) - get(rows, i * kClasses + 1)) +
+                             static_cast<double>(i));  // depends on the order of batches
   }
   [[nodiscard]] double value() const { return largest; }
 };
