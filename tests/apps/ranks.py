@@ -163,6 +163,7 @@ def wrong_option(suite, folder):
 
 def refused(suite, folder):
     suite.judge("--nan rollback on all ranks", Launch(suite, folder, more=["--nan", "rollback"]), USAGE, "error: .*--nan rollback does not work")
+    suite.judge("--dry-run on all ranks", Launch(suite, folder, more=["--dry-run"]), USAGE, "error: .*--dry-run is for one process")
 
 
 def copied(suite, folder):
