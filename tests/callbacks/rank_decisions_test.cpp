@@ -296,7 +296,20 @@ TEST_CASE("The largest batch size is not looked for by several ranks") {
       UsageError);
 }
 
+TEST_CASE("Outputs without a row for each sample cannot be joined") {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    Context ctx({.threads = 1});
+    Exchange exchange(communicator);
+    const Batch batch{.x = full(ctx.step(), {2, 3}, DType::f32, 0), .whole = 4};
+    CHECK_THROWS_WITH_AS((void)exchange.whole(ctx, full(ctx.step(), {6}, DType::f32, 0), batch),
+                         doctest::Contains("whose first extent must be the number of samples"),
+                         UsageError);
+  });
+}
+
 TEST_CASE("Options that make no sense are refused") {
+  CHECK_THROWS_AS(callbacks::DataParallel({.timeout = -1}), UsageError);
+  CHECK_THROWS_AS(callbacks::DataParallel({.timeout = NAN}), UsageError);
   run_ranks(1, [](ThreadCommunicator& communicator) {
     CHECK_THROWS_AS(callbacks::DataParallel(communicator, {.bucket_mb = 0}), UsageError);
     CHECK_THROWS_AS(callbacks::DataParallel(communicator, {.verify = -1}), UsageError);
