@@ -3,17 +3,18 @@
 
 torch_step.py --model resnet9 --batch 64 [--device cpu|cuda] [--precision P] [--mode eager|compile|max-autotune] ...
 P is fp32, tf32, fp16 or bf16 (weights and activations in half, BatchNorm in f32), fp16-amp or bf16-amp (autocast, with
-a GradScaler for fp16).
+a GradScaler for fp16). With --ranks N, N processes with a core each divide the batch, by DistributedDataParallel on gloo, on a CPU.
 """
 import argparse
 import contextlib
 import json
 import math
+import os
 import statistics
 import time
 
 import torch
-from torch import nn
+from torch import distributed, multiprocessing, nn
 from torch_models import MODELS
 
 HALVES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -27,8 +28,9 @@ class Step:
         self.precision = options.precision
         form = torch.channels_last if options.format == "channels_last" else torch.contiguous_format
         torch.manual_seed(0)
-        net = MODELS[options.model]().train().to(self.device, memory_format=form)
-        x = torch.rand(options.batch, 3, 32, 32, device=self.device).contiguous(memory_format=form)
+        net = (MODELS[options.model](options.width) if options.width else MODELS[options.model]()).train().to(self.device, memory_format=form)
+        batch = options.batch // options.ranks
+        x = torch.rand(batch, 3, 32, 32, device=self.device).contiguous(memory_format=form)
         if self.precision in HALVES:
             net, x = net.to(HALVES[self.precision]), x.to(HALVES[self.precision])
             for module in net.modules():
@@ -39,7 +41,9 @@ class Step:
         modes = {"eager": lambda: net, "compile": lambda: torch.compile(net),
                  "max-autotune": lambda: torch.compile(net, mode="max-autotune")}
         self.net = modes[options.mode]()
-        self.x, self.y = x, torch.arange(options.batch, device=self.device) % 10
+        if options.ranks > 1:
+            self.net = nn.parallel.DistributedDataParallel(self.net)
+        self.x, self.y = x, torch.arange(batch, device=self.device) % 10
         self.scaler = torch.amp.GradScaler(self.device.type) if self.precision == "fp16-amp" else None
 
     def autocast(self):
@@ -91,11 +95,15 @@ def measure(options):
     trial = step.stretch(3)[0]
     host = [step.stretch(2)[1:] for _ in range(9)] if options.device == "cuda" else []
     count = max(1, math.ceil(options.seconds / options.windows / trial))
+    if options.ranks > 1:
+        shared = [count]
+        distributed.broadcast_object_list(shared)
+        count = shared[0]
     windows = [step.stretch(count)[0] for _ in range(options.windows)]
     median = statistics.median(windows)
     result = {"system": f"torch {torch.__version__}", "model": options.model, "batch": options.batch,
               "precision": options.precision, "device": options.device, "mode": options.mode, "format": options.format,
-              "threads": torch.get_num_threads(), "images_per_s": round(options.batch / median, 1),
+              "ranks": options.ranks, "threads": torch.get_num_threads(), "images_per_s": round(options.batch / median, 1),
               "best": round(options.batch / min(windows), 1), "worst": round(options.batch / max(windows), 1),
               "step_ms": round(median * 1e3, 4), "steps": count * options.windows}
     if options.device == "cuda":
@@ -104,6 +112,17 @@ def measure(options):
                       device_bytes=device_bytes_used("cuda") - before,
                       allocated_bytes=torch.cuda.max_memory_allocated())
     return result
+
+
+def measure_rank(rank, options):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    options.threads = options.threads or 1
+    distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank, world_size=options.ranks)
+    result = measure(options)
+    if rank == 0:
+        print(json.dumps(result))
+    distributed.destroy_process_group()
 
 
 def main():
@@ -118,7 +137,14 @@ def main():
     parser.add_argument("--warm-up", type=int, default=20)
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.5)
-    print(json.dumps(measure(parser.parse_args())))
+    parser.add_argument("--width", type=int, default=0, help="of resnet9; 0: its default")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--port", type=int, default=29511, help="for the processes of --ranks")
+    options = parser.parse_args()
+    if options.ranks > 1:
+        multiprocessing.spawn(measure_rank, args=(options,), nprocs=options.ranks)
+    else:
+        print(json.dumps(measure(options)))
 
 
 if __name__ == "__main__":
