@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails for an error that the sources can raise and no test does, unless errors_not_raised.txt has it, with a reason.
 
-check_errors.py LOG [--without-cuda]. The tests ran with LEARN_ERROR_LOG=LOG: framework/core/error.h added the place
+check_errors.py LOG [--without-cuda], or --list, which only checks that each line of the list fits one error. The tests ran with LEARN_ERROR_LOG=LOG: framework/core/error.h added the place
 of each error to it. --without-cuda leaves out the files of the CUDA backend, which was not built. A place is a call of
 fail or check, or of a helper that raises in the name of its caller. A self-test shows each time that a gap is found.
 """
@@ -94,18 +94,25 @@ def read_list(text: str) -> Iterator[Tuple[str, str, str]]:
             yield reason, file, part
 
 
+def misfits(places: List[Place], entries: List[Tuple[str, str, str]]) -> Iterator[str]:
+    for reason, file, part in entries:
+        fitting = sum(place.file == file and part in place.text for place in places)
+        if not reason or not part:
+            yield f"{LIST.name}: '{file}: {part}' wants a reason above it and a part of the error's text"
+        elif fitting != 1:
+            yield f"{LIST.name}: '{file}: {part}' fits {fitting} errors, not one"
+
+
 def judge(places: List[Place], raised: Set[Tuple[str, int]], entries: List[Tuple[str, str, str]]) -> Tuple[List[str], str]:
-    complaints = []
+    complaints = list(misfits(places, entries))
     tested = {place for place in places if any((place.file, line) in raised
                                                for line in range(place.first, place.last + 1))}
     excused: Set[Place] = set()
     for reason, file, part in entries:
         fitting = [place for place in places if place.file == file and part in place.text]
-        if not reason or not part:
-            complaints.append(f"{LIST.name}: '{file}: {part}' wants a reason above it and a part of the error's text")
-        elif len(fitting) != 1:
-            complaints.append(f"{LIST.name}: '{file}: {part}' fits {len(fitting)} errors, not one")
-        elif fitting[0] in tested and not reason.startswith(ELSEWHERE):
+        if not reason or not part or len(fitting) != 1:
+            continue
+        if fitting[0] in tested and not reason.startswith(ELSEWHERE):
             complaints.append(f"{LIST.name}: '{file}: {part}' is raised by a test: remove it from the list")
         else:
             excused.update(fitting)
@@ -154,9 +161,12 @@ void f() {
 def main() -> None:
     self_test()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("log", type=pathlib.Path)
+    parser.add_argument("log", type=pathlib.Path, nargs="?")
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--without-cuda", action="store_true")
     options = parser.parse_args()
+    if options.log is None and not options.list:
+        parser.error("give a log, or --list")
     sources: Dict[str, str] = {}
     for file in sorted(file for room in ROOMS for file in (ROOT / room).rglob("*.*")):
         name = file.relative_to(ROOT).as_posix()
@@ -170,6 +180,12 @@ def main() -> None:
         found = list(places_of(name, source, helpers_of(source) | helpers_of(header)))
         complaints += unwatched(name, source, found)
         places += found
+    entries = [entry for entry in read_list(LIST.read_text())
+               if not (options.without_cuda and CUDA.search(entry[1]))]
+    if options.list:
+        complaints += misfits(places, entries)
+        print("\n".join(complaints + [f"errors: {len(entries)} that no test raises are listed"]))
+        sys.exit(1 if complaints else 0)
     raised = set()
     for line in set(options.log.read_text().splitlines()):
         file, _, number = line.rpartition(":")
@@ -178,8 +194,6 @@ def main() -> None:
                    if file[found.start():] in sources), None)
         if at is not None:
             raised.add((file[at:], int(number)))
-    entries = [entry for entry in read_list(LIST.read_text())
-               if not (options.without_cuda and CUDA.search(entry[1]))]
     more, summary = judge(places, raised, entries)
     complaints += more
     print("\n".join(complaints + [summary]))

@@ -16,3 +16,4 @@ shellcheck "${scripts[@]}"
 python3 tests/lab/tools/check_layers.py
 python3 tests/lab/tools/check_sources.py
 python3 tests/lab/tools/check_words.py
+python3 tests/lab/tools/check_errors.py --list
