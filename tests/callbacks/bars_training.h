@@ -93,6 +93,7 @@ struct Case {
   std::int64_t samples = 44;
   std::int64_t batch = 12;
   std::int64_t epochs = 5;
+  bool winograd = true;
   std::vector<float> class_weights{};
   std::function<void(Learner&)> callbacks = [](Learner&) {};
   /// Relative difference of the losses of 20 steps.
@@ -126,7 +127,7 @@ inline std::vector<float> floats(const Tensor& tensor) {
 inline Trained train(const Case& c,
                      Communicator* communicator,
                      const callbacks::DataParallelOptions& o) {
-  Context ctx({.threads = 1, .arena = {.poison = true}});
+  Context ctx({.threads = 1, .winograd = c.winograd, .arena = {.poison = true}});
   const data::Dataset training = bar_images(c.samples);
   const data::Dataset validation = bar_images(7);
   data::Loader train(ctx, training, {.batch_size = c.batch, .shuffle = true, .workers = 0});

@@ -96,6 +96,27 @@ TEST_CASE("2, 3 and 4 ranks train as one process does") {
   }
 }
 
+TEST_CASE("the first 20 and 50 steps stay near those of one process") {
+  // f32 sums in another order, which the training amplifies; Winograd's algorithm rounds ten times
+  // as much as plain sums.
+  for (const bool winograd : {false, true}) {
+    CAPTURE(winograd);
+    const Case c{.name = "50 steps", .samples = 96, .epochs = 7, .winograd = winograd};
+    const Trained alone = train(c, nullptr, {});
+    REQUIRE(alone.losses.size() >= 50);
+    for (const int ranks : {2, 3, 4}) {
+      CAPTURE(ranks);
+      const Trained all = train_in_ranks(c, ranks);
+      double worst = 0;
+      for (std::size_t i = 0; i < 50; ++i) {
+        worst = std::max(worst, difference(all.losses[i], alone.losses[i]));
+        if (i + 1 == 20) CHECK(worst < (winograd ? 2e-5 : 2e-6));
+      }
+      CHECK(worst < (winograd ? 2e-4 : 2e-5));
+    }
+  }
+}
+
 TEST_CASE("with synchronized BatchNorm a net trains as in one process, and on uneven shares") {
   for (const std::int64_t samples : {44, 37}) {
     CAPTURE(samples);
