@@ -96,7 +96,7 @@ TEST_CASE("2, 3 and 4 ranks train as one process does") {
   }
 }
 
-TEST_CASE("the first 20 and 50 steps stay near those of one process") {
+TEST_CASE("the first 20 and 50 steps follow one process") {
   // f32 sums in another order, which the training amplifies; Winograd's algorithm rounds ten times
   // as much as plain sums.
   for (const bool winograd : {false, true}) {
