@@ -24,12 +24,7 @@ void complete_gradients(nn::ParamStore& params) {
   for (std::int64_t i = 0; i < params.size(); ++i)
     any = any || (params.slot(i).trainable && params.slot(i).has_grad());
   check<Error>(any, "no gradients: run a backward pass before unscale and step");
-  for (std::int64_t i = 0; i < params.size(); ++i) {
-    ParamSlot& slot = params.slot(i);
-    if (!slot.trainable || slot.has_grad()) continue;
-    kernels::fill(params.context(), slot.grad, 0);
-    slot.adopt_grad();
-  }
+  optim::zero_missing_gradients(params);
 }
 
 /// A value that was not finite there makes the sum not finite.

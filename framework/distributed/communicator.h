@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace learn {
 
@@ -62,5 +63,16 @@ class Communicator {
   /// printed. Does not wait for other ranks.
   [[noreturn]] virtual void end_all(ExitCode code) = 0;
 };
+
+/// The `mine` of all ranks, in the order of ranks. All ranks call this together.
+template <class T>
+requires std::is_trivially_copyable_v<T>
+[[nodiscard]] std::vector<T> gather_from_all(Communicator& ranks, const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(ranks.place().ranks));
+  ranks.gather(std::as_bytes(std::span(&mine, 1)),
+               std::vector<std::size_t>(all.size(), sizeof mine),
+               std::as_writable_bytes(std::span(all)));
+  return all;
+}
 
 }  // namespace learn

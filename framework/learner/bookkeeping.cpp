@@ -20,12 +20,6 @@ std::int64_t other_batch_size(std::int64_t samples, std::int64_t size) {
     if (samples % other != 1) return other;
 }
 
-Tensor filled(Context& ctx, double value) {
-  Tensor out = ctx.empty({1}, DType::f32);
-  kernels::fill(ctx, out, value);
-  return out;
-}
-
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
@@ -253,7 +247,7 @@ void Learner::backward() {
     return;
   }
   const BatchTotals totals = ranks->agree(state_.progress, batch_, params());
-  weigh(filled(ctx_, totals.weight));
+  weigh(kernels::filled(ctx_, totals.weight));
   // Gradients of a batch without an update stay with the rank.
   const bool sends = batch_.outcome == Outcome::pending;
   if (sends)
@@ -277,8 +271,8 @@ void Learner::weigh(const Tensor& whole) {
 }
 
 void Learner::take_totals(const BatchTotals& totals) {
-  batch_.loss = tape_.input(filled(ctx_, totals.loss));
-  batch_.weight = totals.weighted ? filled(ctx_, totals.weight) : Tensor();
+  batch_.loss = tape_.input(kernels::filled(ctx_, totals.loss));
+  batch_.weight = totals.weighted ? kernels::filled(ctx_, totals.weight) : Tensor();
 }
 
 /// Counters are updated before the callbacks receive the end event, so that a saved state contains

@@ -76,12 +76,8 @@ Exchange::Exchange(Communicator& communicator, const ExchangeOptions& options)
   const RankPlace& place = communicator.place();
   std::array<char, kHostName> mine{};
   std::ranges::copy(place.host.substr(0, kHostName - 1), mine.begin());
-  const auto ranks = static_cast<std::size_t>(place.ranks);
-  std::vector<std::array<char, kHostName>> all(ranks);
   communicator.set_purpose("the names of hosts");
-  communicator.gather(std::as_bytes(std::span(mine)),
-                      std::vector<std::size_t>(ranks, kHostName),
-                      std::as_writable_bytes(std::span(all)));
+  const auto all = gather_from_all(communicator, mine);
   for (int rank = 0; rank < place.ranks; ++rank)
     names_.push_back(
         RankPlace{.rank = rank, .host = all[static_cast<std::size_t>(rank)].data()}.name());
@@ -113,15 +109,12 @@ BatchTotals Exchange::agree(const FitProgress& progress,
             .requests_end = requests_end_};
   if (batch.weight.defined() && !batch.spare) mine.weight = get(batch.weight, 0);
   const std::vector<Word> words = meet(mine);
-  const auto other = std::ranges::find_if(
-      words, [&](const Word& word) { return word.value != words.front().value; });
-  if (other != words.end())
+  if (const int other = first_other(words); other != 0)
     fail<RanksError>(
         "{} and {} train other parameters, or with another precision: all ranks must build the "
-        "same "
-        "model and freeze the same layers",
+        "same model and freeze the same layers",
         names_.front(),
-        names_[static_cast<std::size_t>(other - words.begin())]);
+        name_of(other));
   BatchTotals totals{.loss = words.front().loss};
   double sum = 0;
   end_requested_ = 0;
@@ -139,20 +132,20 @@ BatchTotals Exchange::agree(const FitProgress& progress,
 }
 
 int Exchange::different_rank(std::int64_t clock, std::uint64_t value) {
-  const std::vector<Word> words =
-      meet({.value = value, .clock = clock, .about = Word::About::comparison});
+  return first_other(meet({.value = value, .clock = clock, .about = Word::About::comparison}));
+}
+
+/// The first rank whose value is not rank 0's; 0 if all have the same.
+int Exchange::first_other(const std::vector<Word>& words) {
   const auto other = std::ranges::find_if(
       words, [&](const Word& word) { return word.value != words.front().value; });
   return other == words.end() ? 0 : static_cast<int>(other - words.begin());
 }
 
 std::vector<Exchange::Word> Exchange::meet(const Word& mine) {
-  std::vector<Word> words(names_.size());
   communicator_.set_purpose(mine.subject());
   const auto begin = Clock::now();
-  communicator_.gather(std::as_bytes(std::span(&mine, 1)),
-                       std::vector<std::size_t>(words.size(), sizeof(Word)),
-                       std::as_writable_bytes(std::span(words)));
+  std::vector<Word> words = gather_from_all(communicator_, mine);
   costs_.agreeing += seconds_since(begin);
   const Word& first = words.front();
   for (std::size_t rank = 1; rank < words.size(); ++rank) {

@@ -99,12 +99,12 @@ class Exchange final : public GradientObserver, public RankGather {
     std::int64_t begin = 0, count = 0;  ///< of the flat gradients, in elements
     std::int64_t first_param = 0;       ///< the one that is declared first
     std::int64_t missing = 0;           ///< gradients that are not complete
-    int group = 0;
-    bool halves = false;  ///< written as half copies
-    Tensor staged{};      ///< f32 copies of gradients that are kept in halves
+    bool halves = false;                ///< written as half copies
+    Tensor staged{};                    ///< f32 copies of gradients that are kept in halves
   };
 
   [[nodiscard]] std::vector<Word> meet(const Word& mine);
+  [[nodiscard]] static int first_other(const std::vector<Word>& words);
   void plan_buckets();
   void add_to_buckets(int group, bool halves);
   void send(Bucket& bucket);

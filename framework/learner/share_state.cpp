@@ -32,41 +32,32 @@ std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-/// Sends rank 0's values, and returns them on the other ranks.
-class Sender {
- public:
-  explicit Sender(Communicator& communicator) : communicator_(communicator) {}
-
-  void send(Header header, std::string name, std::span<std::byte> bytes) {
-    header.name = name.size();
-    header.bytes = bytes.size();
-    communicator_.broadcast(bytes_of(header), 0);
-    communicator_.broadcast(std::as_writable_bytes(std::span(name)), 0);
-    communicator_.broadcast(bytes, 0);
-  }
-  void end() {
-    Header header;
-    communicator_.broadcast(bytes_of(header), 0);
-  }
-
- private:
-  Communicator& communicator_;
-};
+void send_value(Header header,
+                std::string name,
+                std::span<std::byte> bytes,
+                Communicator& communicator) {
+  header.name = name.size();
+  header.bytes = bytes.size();
+  communicator.broadcast(bytes_of(header), 0);
+  communicator.broadcast(std::as_writable_bytes(std::span(name)), 0);
+  communicator.broadcast(bytes, 0);
+}
 
 void send(MemoryState& state, Communicator& communicator) {
-  Sender sender(communicator);
   for (auto& [name, tensor] : state.tensors) {
     Header header{.kind = Kind::tensor, .dtype = tensor.dtype(), .rank = tensor.shape().rank()};
     for (int i = 0; i < tensor.shape().rank(); ++i)
       header.extents.at(static_cast<std::size_t>(i)) = tensor.shape()[i];
-    sender.send(header, name, {tensor.raw(), tensor.bytes()});
+    send_value(header, name, {tensor.raw(), tensor.bytes()}, communicator);
   }
   for (auto& [name, value] : state.integers)
-    sender.send({.kind = Kind::integer}, name, bytes_of(value));
-  for (auto& [name, value] : state.reals) sender.send({.kind = Kind::real}, name, bytes_of(value));
+    send_value({.kind = Kind::integer}, name, bytes_of(value), communicator);
+  for (auto& [name, value] : state.reals)
+    send_value({.kind = Kind::real}, name, bytes_of(value), communicator);
   for (auto& [name, value] : state.texts)
-    sender.send({.kind = Kind::text}, name, std::as_writable_bytes(std::span(value)));
-  sender.end();
+    send_value({.kind = Kind::text}, name, std::as_writable_bytes(std::span(value)), communicator);
+  Header end;
+  communicator.broadcast(bytes_of(end), 0);
 }
 
 MemoryState receive(Communicator& communicator) {

@@ -19,12 +19,6 @@ void map_to(Context& ctx, const MapProgram& program, std::span<const Tensor> inp
   kernels::map(ctx, program, inputs, result);
 }
 
-Tensor filled(Context& ctx, double value) {
-  Tensor out = ctx.empty({1}, DType::f32);
-  kernels::fill(ctx, out, value);
-  return out;
-}
-
 }  // namespace
 
 void UpdateWeight::prepare(Context& ctx) {
@@ -44,13 +38,14 @@ Tensor UpdateWeight::add(Context& ctx, bool first, const BatchRun& batch, const 
   weighted_ = sum_of_weights_.defined();
   if (weighted_) return add_weight(ctx, batch, whole);
   if (batch.counted() == first_) return {};
-  return filled(ctx, static_cast<double>(batch.counted()) / static_cast<double>(first_));
+  return kernels::filled(ctx, static_cast<double>(batch.counted()) / static_cast<double>(first_));
 }
 
 /// Uses 1 if the first weight is 0, because the gradients of that batch are 0.
 Tensor UpdateWeight::add_weight(Context& ctx, const BatchRun& batch, const Tensor& whole) {
   Tensor own = batch.weight;
-  if (!own.defined() || batch.spare) own = filled(ctx, static_cast<double>(batch.counted()));
+  if (!own.defined() || batch.spare)
+    own = kernels::filled(ctx, static_cast<double>(batch.counted()));
   const Tensor& all = whole.defined() ? whole : own;
   if (batches_ == 1) {
     static const MapProgram kFirst = kernels::compile(select(expr::arg(0) > 0, expr::arg(0), 1));

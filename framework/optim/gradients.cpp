@@ -1,5 +1,6 @@
 #include "framework/optim/gradients.h"
 
+#include "framework/kernels/cast/fill.h"
 #include "framework/kernels/step/gradients.h"
 
 #include <vector>
@@ -40,6 +41,15 @@ void find_non_finite_gradients(nn::ParamStore& store, DeviceArray<StepControl>& 
     kernels::find_non_finite(store.context(), g, control);
   for (const Tensor& g : views(store, store.flat_grad(), &nn::ParamStore::full_segments))
     kernels::find_non_finite(store.context(), g, control);
+}
+
+void zero_missing_gradients(nn::ParamStore& store) {
+  for (std::int64_t i = 0; i < store.size(); ++i) {
+    ParamSlot& slot = store.slot(i);
+    if (!slot.trainable || slot.has_grad()) continue;
+    kernels::fill(store.context(), slot.grad, 0);
+    slot.adopt_grad();
+  }
 }
 
 void gradient_norm(nn::ParamStore& store, Tensor& norm) {

@@ -21,6 +21,9 @@ void unscale_full_gradients(nn::ParamStore& store, DeviceArray<StepControl>& con
 /// finite.
 void find_non_finite_gradients(nn::ParamStore& store, DeviceArray<StepControl>& control);
 
+/// Zeroes the gradient of each trained parameter that took no part in the backward pass.
+void zero_missing_gradients(nn::ParamStore& store);
+
 /// L2 norm of all trained f32 master gradients: one f32 element on the device, in `norm`.
 void gradient_norm(nn::ParamStore& store, Tensor& norm);
 /// Clips by the global norm: changes `control.grad_multiplier` only. `norm` receives the norm

@@ -1,8 +1,8 @@
 #include "framework/optim/rank_gradients.h"
 
 #include "framework/kernels/cast/cast.h"
-#include "framework/kernels/cast/fill.h"
 #include "framework/kernels/elementwise/elementwise.h"
+#include "framework/optim/gradients.h"
 
 #include <utility>
 #include <vector>
@@ -22,15 +22,6 @@ bool has_gradients(const nn::ParamStore& store) {
     if (slot.trainable && slot.has_grad()) (is_half_gradient ? half : full) = true;
   }
   return half_model ? half : full;
-}
-
-void zero_missing_gradients(nn::ParamStore& store) {
-  for (std::int64_t i = 0; i < store.size(); ++i) {
-    ParamSlot& slot = store.slot(i);
-    if (!slot.trainable || slot.has_grad()) continue;
-    kernels::fill(store.context(), slot.grad, 0);
-    slot.adopt_grad();
-  }
 }
 
 }  // namespace

@@ -72,12 +72,9 @@ std::pair<std::string, std::string> first_difference(const std::string& a, const
 }  // namespace
 
 int threads_of_rank(Communicator& ranks) {
-  Processors mine = processors_of(ranks.place());
-  std::vector<Processors> all(static_cast<std::size_t>(ranks.place().ranks));
+  const Processors mine = processors_of(ranks.place());
   ranks.set_purpose("the comparison of processors");
-  ranks.gather(std::as_bytes(std::span(&mine, 1)),
-               std::vector<std::size_t>(all.size(), sizeof mine),
-               std::as_writable_bytes(std::span(all)));
+  const std::vector<Processors> all = gather_from_all(ranks, mine);
   const auto sharing = std::ranges::count_if(all, [&](const Processors& other) {
     cpu_set_t both;
     CPU_AND(&both, &mine.set, &other.set);
@@ -91,11 +88,7 @@ void join_ranks(Experiment& experiment, const std::string& config, Communicator&
   ranks.set_purpose("the comparison of options and data");
   const std::string first = text_of(0, mine, ranks);
   const bool differs = mine != first;
-  std::vector<char> all(static_cast<std::size_t>(ranks.place().ranks));
-  const char word = differs ? 1 : 0;
-  ranks.gather(std::as_bytes(std::span(&word, 1)),
-               std::vector<std::size_t>(all.size(), 1),
-               std::as_writable_bytes(std::span(all)));
+  const std::vector<char> all = gather_from_all(ranks, static_cast<char>(differs));
   if (const auto other = std::ranges::find(all, 1); other != all.end()) {
     const int rank = static_cast<int>(other - all.begin());
     const std::string name = text_of(rank, ranks.place().name(), ranks);

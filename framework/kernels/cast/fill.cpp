@@ -34,4 +34,10 @@ void fill(Context& ctx, Tensor& x, double value) {
   });
 }
 
+Tensor filled(Context& ctx, double value) {
+  Tensor out = ctx.empty({1}, DType::f32);
+  fill(ctx, out, value);
+  return out;
+}
+
 }  // namespace learn::kernels

@@ -67,7 +67,28 @@ void check_exchanged(const Tensor& x,
                     got.dtype());
 }
 
-void check_gradients(const BatchNormOperands& in, const Tensor& dy, const BatchNormGradients& out) {
+void check_forward(const Context& ctx,
+                   const BatchNormOperands& in,
+                   const Tensor& running_mean,
+                   const Tensor& running_var,
+                   const Tensor& y,
+                   const BatchNormStatistics& statistics) {
+  check_operands(ctx, in);
+  check_like(in.x, "y", y);
+  check_channels(in.x, "running_mean", running_mean);
+  check_channels(in.x, "running_var", running_var);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
+}
+
+void check_backward(const Context& ctx,
+                    const BatchNormOperands& in,
+                    const BatchNormStatistics& statistics,
+                    const Tensor& dy,
+                    const BatchNormGradients& out) {
+  check_operands(ctx, in);
+  check_channels(in.x, "mean", statistics.mean);
+  check_channels(in.x, "rstd", statistics.rstd);
   check_like(in.x, "dy", dy);
   if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
   if (out.residual.tensor.defined()) {
@@ -168,12 +189,7 @@ void batch_norm_train(Context& ctx,
                       const BatchNormOptions& options,
                       Tensor& y,
                       BatchNormStatistics& statistics) {
-  check_operands(ctx, in);
-  check_like(in.x, "y", y);
-  check_channels(in.x, "running_mean", running_mean);
-  check_channels(in.x, "running_var", running_var);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
+  check_forward(ctx, in, running_mean, running_var, y, statistics);
   check<Error>(
       rows_of(in.x) > 1,
       "batch_norm: training needs more than one value per channel, but x is {}: use batches of at "
@@ -193,12 +209,7 @@ void batch_norm_eval(Context& ctx,
                      const BatchNormOptions& options,
                      Tensor& y,
                      BatchNormStatistics& statistics) {
-  check_operands(ctx, in);
-  check_like(in.x, "y", y);
-  check_channels(in.x, "running_mean", running_mean);
-  check_channels(in.x, "running_var", running_var);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
+  check_forward(ctx, in, running_mean, running_var, y, statistics);
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     using Wide = WideType<T>;
     batch_norm_running_statistics(exec,
@@ -252,10 +263,7 @@ void batch_norm_backward(Context& ctx,
                          const BatchNormOptions& options,
                          const Tensor& dy,
                          BatchNormGradients& out) {
-  check_operands(ctx, in);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
-  check_gradients(in, dy, out);
+  check_backward(ctx, in, statistics, dy, out);
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     batch_norm_backward(exec, backward_args<T>(pass, in, statistics, options, dy, out));
   });
@@ -284,12 +292,7 @@ void batch_norm_train_joined(Context& ctx,
                              Tensor& y,
                              BatchNormStatistics& statistics,
                              Tensor& rows) {
-  check_operands(ctx, in);
-  check_like(in.x, "y", y);
-  check_channels(in.x, "running_mean", running_mean);
-  check_channels(in.x, "running_var", running_var);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
+  check_forward(ctx, in, running_mean, running_var, y, statistics);
   check(
       moments.shape().rank() == 2, "batch_norm: moments must be (R,2C+1), not {}", moments.shape());
   const std::int64_t channels = channels_of(in.x);
@@ -330,11 +333,8 @@ void batch_norm_gradient_sums(Context& ctx,
                               const BatchNormOptions& options,
                               const Tensor& dy,
                               Tensor& sums) {
-  check_operands(ctx, in);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
   BatchNormGradients none;
-  check_gradients(in, dy, none);
+  check_backward(ctx, in, statistics, dy, none);
   check_exchanged(in.x, "sums", sums, {2 * channels_of(in.x)});
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     batch_norm_gradient_sums(
@@ -351,10 +351,7 @@ void batch_norm_backward_joined(Context& ctx,
                                 const BatchNormOptions& options,
                                 const Tensor& dy,
                                 BatchNormGradients& out) {
-  check_operands(ctx, in);
-  check_channels(in.x, "mean", statistics.mean);
-  check_channels(in.x, "rstd", statistics.rstd);
-  check_gradients(in, dy, out);
+  check_backward(ctx, in, statistics, dy, out);
   check(sums.all.shape().rank() == 2,
         "batch_norm: all sums must be (R,2C), not {}",
         sums.all.shape());

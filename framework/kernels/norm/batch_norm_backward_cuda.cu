@@ -9,7 +9,7 @@
 // 2. finish_gradient_kernel: a warp per channel joins them; dweight, dbias, coefficients of dx
 // 3. write_gradients_kernel: dx and dresidual; reads the same operands again
 //
-// Of a batch that is split between ranks, 2. is divided in two:
+// A batch that is split between ranks divides 2. in two:
 // 2. finish_sums_kernel: a warp per channel joins the blocks of this rank
 // 3. join_sums_kernel: a thread per channel joins the ranks; dweight, dbias, coefficients of dx
 #include "framework/core/dtype.h"

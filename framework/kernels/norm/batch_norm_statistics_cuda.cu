@@ -7,7 +7,7 @@
 // 1. moments_kernel: mean and squared deviations by blocks of rows; reads x once
 // 2. finish_statistics_kernel: a warp per channel joins them and updates the running statistics
 //
-// Of a batch that is split between ranks, 2. is divided in two:
+// A batch that is split between ranks divides 2. in two:
 // 2. finish_moments_kernel: a warp per channel joins the blocks of this rank
 // 3. join_moments_kernel: a thread per channel joins the ranks, updates the running statistics
 #include "framework/core/dtype.h"
