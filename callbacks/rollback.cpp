@@ -4,10 +4,13 @@
 #include "callbacks/lambda.h"
 #include "callbacks/terminate_on_nan.h"
 #include "framework/core/log.h"
+#include "framework/learner/exchange.h"
 #include "framework/learner/learner.h"
+#include "framework/learner/share_state.h"
 #include "framework/runs/last_state.h"
 
 #include <filesystem>
+#include <optional>
 
 namespace learn::callbacks {
 namespace {
@@ -34,13 +37,18 @@ class SaveStart {
   LambdaCallback& listener_;
 };
 
-void roll_back(Learner& learn, const Checkpointer& saver, const FitCallbacks& of_fit) {
+/// `saver` is null on a rank that takes the state of rank 0.
+void roll_back(Learner& learn, const Checkpointer* saver, const FitCallbacks& of_fit) {
   constexpr float kHalf = 0.5F;
   const float factor = learn.optimizer().lr_factor() * kHalf;
-  const std::filesystem::path folder = saver.path("last").parent_path();
-  load_last_state(folder, find_last_state(folder), [&](StateVisitor& visitor) {
-    learn.visit_state(visitor, of_fit);
-  });
+  if (saver != nullptr) {
+    const std::filesystem::path folder = saver->path("last").parent_path();
+    load_last_state(folder, find_last_state(folder), [&](StateVisitor& visitor) {
+      learn.visit_state(visitor, of_fit);
+    });
+  }
+  if (Exchange* const exchange = learn.exchange())
+    share_state(learn, exchange->communicator(), of_fit);
   learn.resume();
   learn.optimizer().set_lr_factor(factor);
 }
@@ -52,11 +60,13 @@ std::int64_t fit_with_rollbacks(Learner& learn,
                                 std::int64_t times,
                                 const FitCallbacks& of_fit) {
   const auto* const guard = learn.find<TerminateOnNan>();
-  auto* const saver = learn.find<Checkpointer>();
-  check<UsageError>(guard != nullptr && saver != nullptr && saver->saves_last(),
+  const bool first = learn.exchange() == nullptr || learn.exchange()->rank() == 0;
+  auto* const saver = first ? learn.find<Checkpointer>() : nullptr;
+  check<UsageError>(guard != nullptr && (!first || (saver != nullptr && saver->saves_last())),
                     "a rollback needs the callbacks terminate_on_nan and checkpointer, and the "
                     "latter must save 'last'");
-  const SaveStart save_start(learn, *saver);
+  std::optional<SaveStart> save_start;
+  if (saver != nullptr) save_start.emplace(learn, *saver);
   for (std::int64_t made = 0;; ++made) {
     try {
       fit();
@@ -65,7 +75,7 @@ std::int64_t fit_with_rollbacks(Learner& learn,
       if (made == times) throw;
       log::warn("[rollback] {}", e.what());
     }
-    roll_back(learn, *saver, of_fit);
+    roll_back(learn, saver, of_fit);
     log::warn(
         "[rollback] {} of {}: back to the state after batch {}, in epoch {}; from now on the "
         "learning rate is multiplied by {}",

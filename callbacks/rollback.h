@@ -17,7 +17,8 @@ namespace learn::callbacks {
 ///
 /// A fit that does not continue another is saved before its first batch, too. Throws UsageError
 /// unless the learner has a TerminateOnNan and a Checkpointer that saves `last`; CheckpointError,
-/// IoError. `of_fit` are the callbacks that `fit` adds to the learner while it runs.
+/// IoError. `of_fit` are the callbacks that `fit` adds to the learner while it runs. Several ranks
+/// call this together: rank 0 has the Checkpointer, and the others take its state.
 std::int64_t fit_with_rollbacks(Learner& learn,
                                 FunctionRef<void()> fit,
                                 std::int64_t times = 3,

@@ -91,18 +91,18 @@ MemoryState receive(Communicator& communicator) {
 
 }  // namespace
 
-void share_state(Learner& learn, Communicator& communicator) {
+void share_state(Learner& learn, Communicator& communicator, const FitCallbacks& of_fit) {
   communicator.set_purpose("the state of rank 0");
   if (communicator.place().rank == 0) {
     MemoryState state;
     MemorySaver saver(state);
-    learn.visit_state(saver);
+    learn.visit_state(saver, of_fit);
     return send(state, communicator);
   }
   const MemoryState state = receive(communicator);
   MemoryLoader loader(state);
   try {
-    learn.visit_state(loader);
+    learn.visit_state(loader, of_fit);
   } catch (const std::out_of_range&) {
     fail<RanksError>(
         "{} has callbacks or optimizer state that rank 0 lacks: all ranks must have "

@@ -162,7 +162,6 @@ def wrong_option(suite, folder):
 
 
 def refused(suite, folder):
-    suite.judge("--nan rollback on all ranks", Launch(suite, folder, more=["--nan", "rollback"]), USAGE, "error: .*--nan rollback does not work")
     suite.judge("--dry-run on all ranks", Launch(suite, folder, more=["--dry-run"]), USAGE, "error: .*--dry-run is for one process")
 
 
@@ -382,6 +381,16 @@ def continued(numbers, *model, exact):
     return case
 
 
+def rolled_back(suite, folder):
+    words = [*TINY, "--epochs", "8", "--lr", "1e4", "--nan", "rollback"]
+    (folder / "alone").mkdir()
+    _, alone = suite.alone("train", *words, cwd=folder / "alone")
+    launch = Launch(suite, folder, words=words)
+    suite.judge("rollbacks of all ranks", launch, DIVERGED, r"\[rollback\] 3 of 3: back to the state after", status="diverged")
+    steps = [re.findall(r"\[rollback\].*", text) for text in (alone, launch.text())]
+    suite.check("rollbacks of all ranks: as in one process", len(steps[0]) == 3 and steps[0] == steps[1], f"{steps}")
+
+
 CASES = [
     continued([2, 1, 3, 4], "--model", "mlp", exact=False),
     continued([2, 2], "--model", "resnet9:width=4", "--sync-bn", exact=True),
@@ -389,7 +398,7 @@ CASES = [
     killed_by_fault, at_random(signal.SIGKILL, 2), at_random(signal.SIGTERM, 2), leaves, thrown, memory, damaged_image, warned,
     other_data, missing_data, no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM),
     signalled(signal.SIGINT), signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed,
-    resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged,
+    resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged, rolled_back,
 ]
 
 

@@ -37,6 +37,7 @@ inline constexpr unsigned kSeed = 20261128;
 inline constexpr std::int64_t kSide = 8;
 inline constexpr std::int64_t kColors = 3;
 inline constexpr int kClasses = 3;
+inline constexpr double kRate = 0.05;
 
 /// Images of noise with a bright bar, whose place is the class.
 inline data::Dataset bar_images(std::int64_t samples) {
@@ -96,6 +97,8 @@ struct Case {
   bool winograd = true;
   std::vector<float> class_weights{};
   std::function<void(Learner&)> callbacks = [](Learner&) {};
+  /// Replaces the fit of `epochs`.
+  std::function<void(Learner&)> fit{};
   /// Relative difference of the losses of 20 steps.
   double tolerance = 2e-5;
 };
@@ -156,7 +159,10 @@ inline Trained train(const Case& c,
     for (const auto& [name, value] : results.metrics) out.results.push_back(value);
     for (const auto& [name, value] : results.train_metrics) out.results.push_back(value);
   });
-  learn.fit(c.epochs, 0.05);
+  if (c.fit)
+    c.fit(learn);
+  else
+    learn.fit(c.epochs, kRate);
   out.weights = floats(learn.params().flat_master());
   out.statistics = floats(learn.params().flat_buffers());
   out.control = learn.optimizer().read_control();

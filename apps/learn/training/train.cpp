@@ -426,10 +426,6 @@ Communicator* open_ranks_of(const TrainOptions& options) {
                                     {options.fast_dev_run, "--fast-dev-run"},
                                     {options.explain, "--explain"}})
     if (given) fail<UsageError>("{} is for one process: run it without the launcher", name);
-  if (options.experiment.run.on_nan == OnNan::rollback)
-    fail<UsageError>(
-        "--nan rollback does not work with several processes yet, because each would have to read "
-        "the checkpoint: use --nan stop, and resume the run with a lower --lr");
   return ranks;
 }
 
