@@ -77,6 +77,11 @@ std::optional<Launcher> launcher_by(const Variables& variables) {
   return found;
 }
 
+Grace grace_of_open_mpi() {
+  return {.seconds = number_in("OMPI_MCA_odls_base_sigkill_timeout").value_or(2),
+          .setting = "mpirun's option --mca odls_base_sigkill_timeout"};
+}
+
 /// The step of a Slurm job that this process is a task of.
 std::optional<Launcher> slurm_step() {
   if (!number_in("SLURM_STEP_ID") || !number_in("SLURM_PROCID")) return std::nullopt;
@@ -129,7 +134,10 @@ std::string Launcher::text() const {
 
 std::optional<Launcher> find_launcher() {
   for (const Variables& variables : kOfMpi)
-    if (std::optional<Launcher> found = launcher_by(variables)) return found;
+    if (std::optional<Launcher> found = launcher_by(variables)) {
+      if (&variables == kOfMpi.data()) found->grace = grace_of_open_mpi();
+      return found;
+    }
   const std::optional<Launcher> slurm = slurm_step();
   std::optional<Launcher> pmix = launcher_by_pmix(slurm);
   if (pmix && pmix->several()) return pmix;

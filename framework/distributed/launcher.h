@@ -4,6 +4,12 @@
 
 namespace learn {
 
+/// Time that a launcher gives processes from SIGTERM to SIGKILL.
+struct Grace {
+  int seconds = 0;
+  std::string setting;  ///< for messages: the option or variable that changes it
+};
+
 /// A launcher (mpirun, srun, ...) that started this process, by the variables that it sets.
 struct Launcher {
   std::string name;               ///< "Open MPI", "MVAPICH", "MPICH", "PMIx" or "Slurm"
@@ -11,6 +17,7 @@ struct Launcher {
   std::optional<int> ranks;       ///< number of processes, if known; then `rank` is below it
   std::optional<int> local_rank;  ///< among the processes of this host, if known
   std::string variable;           ///< with its value, for messages: "OMPI_COMM_WORLD_SIZE=4"
+  std::optional<Grace> grace;     ///< if known, and short
 
   /// Whether this process is one of several, as far as the variables show it.
   [[nodiscard]] bool several() const noexcept { return ranks.value_or(rank + 1) > 1; }

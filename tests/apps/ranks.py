@@ -381,6 +381,19 @@ def continued(numbers, *model, exact):
     return case
 
 
+def short_grace(suite, folder):
+    """By default mpirun kills 2 seconds after SIGTERM."""
+    words = [*TINY, "--epochs", "2", "--inject", "slow@3:2.5s"]
+    text = r"\[ranks\] an update and a save take \d+\.\d s, but the launcher kills processes 2 s after SIGTERM, .*sigkill_timeout to \d"
+    (folder / "long").mkdir()
+    more = {"ranks": 2, "words": words, "folder": folder / "long", "before": ["--mca", "odls_base_sigkill_timeout", "60"]}
+    launch = Launch(suite, folder, words=words)
+    suite.judge("a long update, 2 s of grace", launch, 0, text, status="finished")
+    suite.check("a long update, 2 s of grace: warned once", launch.text().count("[ranks]") == 1, launch.text())
+    launch = Launch(suite, folder / "long", more)
+    suite.judge("a long update, 60 s of grace", launch, 0, never=["warning"], status="finished")
+
+
 def rolled_back(suite, folder):
     words = [*TINY, "--epochs", "8", "--lr", "1e4", "--nan", "rollback"]
     (folder / "alone").mkdir()
@@ -398,7 +411,7 @@ CASES = [
     killed_by_fault, at_random(signal.SIGKILL, 2), at_random(signal.SIGTERM, 2), leaves, thrown, memory, damaged_image, warned,
     other_data, missing_data, no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM),
     signalled(signal.SIGINT), signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed,
-    resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged, rolled_back,
+    resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged, rolled_back, short_grace,
 ]
 
 

@@ -24,6 +24,7 @@ class Environment {
     for (const char* const name : {"OMPI_COMM_WORLD_RANK",
                                    "OMPI_COMM_WORLD_SIZE",
                                    "OMPI_COMM_WORLD_LOCAL_RANK",
+                                   "OMPI_MCA_odls_base_sigkill_timeout",
                                    "MV2_COMM_WORLD_RANK",
                                    "MV2_COMM_WORLD_SIZE",
                                    "MV2_COMM_WORLD_LOCAL_RANK",
@@ -147,6 +148,18 @@ TEST_CASE("the variables of torchrun are refused, unless another launcher set th
   CHECK(found_in(with(torchrun, {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}))
             .substr(0, 23) == "Open MPI as rank 1 of 2");
   CHECK(found_in(with(slurm_step("2", "3"), {{"WORLD_SIZE", "3"}})).substr(0, 5) == "Slurm");
+}
+
+TEST_CASE("By default Open MPI kills processes two seconds after SIGTERM") {
+  const Values open_mpi{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  const auto seconds = [](const Values& values) {
+    const Environment environment(values);
+    const std::optional<Launcher> found = find_launcher();
+    return found && found->grace ? found->grace->seconds : -1;
+  };
+  CHECK(seconds(open_mpi) == 2);
+  CHECK(seconds(with(open_mpi, {{"OMPI_MCA_odls_base_sigkill_timeout", "30"}})) == 30);
+  CHECK(seconds({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}) == -1);
 }
 
 TEST_CASE("variables that contradict each other are refused") {

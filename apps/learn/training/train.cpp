@@ -9,6 +9,7 @@
 #include "apps/learn/report/report_page.h"
 #include "apps/learn/training/ending.h"
 #include "apps/learn/training/joint_run.h"
+#include "apps/learn/training/short_grace.h"
 #include "apps/learn/training/train_options.h"
 #include "apps/learn/training/trial_runs.h"
 #include "callbacks/checkpointer.h"
@@ -189,6 +190,7 @@ int run(Experiment& experiment, const RunDir& dir, RunRecord& record) {
       "run_record",
       order::kTracker + 30);
   callbacks::on(learn, Event::batch_end, save_when_asked, "save_when_asked", order::kTracker + 30);
+  warn_of_short_grace(learn);
   try {
     dir.write(record);
     experiment.fit();
