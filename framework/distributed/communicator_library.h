@@ -23,7 +23,9 @@ struct CommunicatorOptions {
 /// if one is missing, it logs that and calls `end_all`.
 ///
 /// Throws UsageError if the library or the MPI that it needs is missing, is of another version, or
-/// counts other ranks than the launcher; RanksError if MPI fails.
+/// counts other ranks than the launcher; RanksError if MPI fails. If a rank does not come to the
+/// start of MPI within the deadline, ends the process with the code of a RanksError, because
+/// nothing can interrupt that wait.
 [[nodiscard]] std::unique_ptr<Communicator> open_communicator(
     const Launcher& launcher, const CommunicatorOptions& options = {});
 

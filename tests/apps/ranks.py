@@ -312,6 +312,15 @@ def hangs_in_data(suite, folder):
                 rf"error: {named(0)}: {named(1)} did not come to the comparison of options and data within 2 s")
 
 
+def hangs_before_mpi(rank):
+    def case(suite, folder):
+        hangs = {"before": ["sh", "-c", 'kill -STOP $$; exec "$@"', "sh"]}
+        launch = Launch(suite, folder, *([hangs, {}, {}] if rank == 0 else [{"ranks": rank}, hangs]), more=["--rank-timeout", "2"])
+        suite.judge(f"rank {rank} hangs before it starts", launch, RANKS,
+                    rf"{named(1 if rank == 0 else 0)}: not all processes of Open MPI started MPI within 2 s")
+    return case
+
+
 def resumed_without_run(suite, folder):
     """The run is in the folder of rank 0 only, as on a disk that hosts do not share."""
     for name in ("a", "b"):
@@ -407,8 +416,8 @@ def rolled_back(suite, folder):
 CASES = [
     continued([2, 1, 3, 4], "--model", "mlp", exact=False),
     continued([2, 2], "--model", "resnet9:width=4", "--sync-bn", exact=True),
-    long_report, slow, stopped(1, 2), stopped(0, 2), stopped(2, 3), stopped_in_backward, hangs_in_data, killed(1), killed(0),
-    killed_by_fault, at_random(signal.SIGKILL, 2), at_random(signal.SIGTERM, 2), leaves, thrown, memory, damaged_image, warned,
+    long_report, slow, stopped(1, 2), stopped(0, 2), stopped(2, 3), stopped_in_backward, hangs_in_data, hangs_before_mpi(0),
+    hangs_before_mpi(2), killed(1), killed(0), killed_by_fault, at_random(signal.SIGKILL, 2), at_random(signal.SIGTERM, 2), leaves, thrown, memory, damaged_image, warned,
     other_data, missing_data, no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM),
     signalled(signal.SIGINT), signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed,
     resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged, rolled_back, short_grace,

@@ -57,7 +57,7 @@ std::string seconds_text(std::chrono::milliseconds time) {
 
 MpiCommunicator::MpiCommunicator(const Launcher& launcher, const CommunicatorOptions& options)
     : options_(checked(options)),
-      session_(launcher),
+      session_(launcher, options_.deadline),
       calls_(std::make_unique<CallQueue>(session_)),
       heard_(static_cast<std::size_t>(session_.place().ranks)),
       exceptions_(std::uncaught_exceptions()) {}

@@ -1,15 +1,52 @@
 #include "framework/distributed/mpi/session.h"
 
 #include "framework/core/error.h"
+#include "framework/core/log.h"
 #include "framework/distributed/mpi/texts.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstddef>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
 
 namespace learn::mpi {
 namespace {
+
+/// Ends the process if it exists for longer than `deadline`: nothing else interrupts the start of
+/// MPI, which waits for all ranks.
+class StartWatch {
+ public:
+  StartWatch(const Launcher& launcher, std::chrono::milliseconds deadline) {
+    if (deadline.count() == 0) return;
+    thread_ = std::jthread([launcher, deadline](const std::stop_token& stop) {
+      // The first rank that gives up prints the error, and the launcher ends the others.
+      const auto time = deadline + std::chrono::milliseconds(1500) * std::min(launcher.rank, 2);
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any never;
+      if (never.wait_for(lock, stop, time, [&] { return stop.stop_requested(); })) return;
+      std::array<char, 256> host{};
+      (void)::gethostname(host.data(), host.size() - 1);
+      log::error(
+          "[ranks] {}: not all processes of {} started MPI within {:g} s: one of them hangs, "
+          "or the network between the hosts is blocked",
+          RankPlace{.rank = launcher.rank, .host = host.data()}.name(),
+          launcher.name,
+          std::chrono::duration<double>(deadline).count());
+      log::flush();
+      std::_Exit(static_cast<int>(ExitCode::ranks));
+    });
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 /// Starts MPI if the program has not. Returns whether it did.
 bool start() {
@@ -74,7 +111,9 @@ std::string mpi_name() {
   return library_name(version.data());
 }
 
-Session::Session(const Launcher& launcher) : started_here_(start()) {
+Session::Session(const Launcher& launcher, std::chrono::milliseconds deadline) {
+  const StartWatch watch(launcher, deadline);
+  started_here_ = start();
   if (started_here_)
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
               "MPI_Comm_set_errhandler");

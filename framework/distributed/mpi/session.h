@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ void check_mpi(int code, const char* function);
 class Session {
  public:
   /// Starts MPI, unless the program has done so. Throws UsageError if MPI counts other ranks than
-  /// the launcher, or cannot be started; RanksError if it fails.
-  explicit Session(const Launcher& launcher);
+  /// the launcher, or cannot be started; RanksError if it fails. Ends the process with a message if
+  /// the other ranks have not started theirs within `deadline`; 0: never.
+  Session(const Launcher& launcher, std::chrono::milliseconds deadline);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   /// Does not end MPI: see `end`.
