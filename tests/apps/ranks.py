@@ -66,7 +66,7 @@ def slow(suite, folder):
         os.kill(pids[rank], signal.SIGSTOP)
         time.sleep(1)
         os.kill(pids[rank], signal.SIGCONT)
-    suite.judge("SIGSTOP and SIGCONT within the deadline", launch, 0, never=["error", "warning"], checkpoint="loads", status="finished")
+    suite.judge("SIGSTOP and SIGCONT within the deadline", launch, 0, never=["error"], checkpoint="loads", status="finished")
 
 
 def thrown(suite, folder):
