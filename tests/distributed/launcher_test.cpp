@@ -1,11 +1,10 @@
 #include "framework/distributed/launcher.h"
 
 #include "framework/core/error.h"
+#include "tests/support/launcher_environment.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,56 +14,12 @@ using namespace learn;
 
 namespace {
 
-using Values = std::map<std::string, std::string>;
-
-/// Sets the variables of launchers during its lifetime, and unsets all others.
-class Environment {
- public:
-  explicit Environment(const Values& values) {
-    for (const char* const name : {"OMPI_COMM_WORLD_RANK",
-                                   "OMPI_COMM_WORLD_SIZE",
-                                   "OMPI_COMM_WORLD_LOCAL_RANK",
-                                   "OMPI_MCA_odls_base_sigkill_timeout",
-                                   "MV2_COMM_WORLD_RANK",
-                                   "MV2_COMM_WORLD_SIZE",
-                                   "MV2_COMM_WORLD_LOCAL_RANK",
-                                   "PMI_RANK",
-                                   "PMI_SIZE",
-                                   "MPI_LOCALRANKID",
-                                   "PMIX_RANK",
-                                   "SLURM_NTASKS",
-                                   "SLURM_PROCID",
-                                   "SLURM_LOCALID",
-                                   "SLURM_STEP_ID",
-                                   "SLURM_STEP_NUM_TASKS",
-                                   "RANK",
-                                   "WORLD_SIZE",
-                                   "LOCAL_RANK"}) {
-      const char* const now = std::getenv(name);
-      before_[name] = now != nullptr ? std::optional<std::string>(now) : std::nullopt;
-      const auto found = values.find(name);
-      set(name, found != values.end() ? std::optional(found->second) : std::nullopt);
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) set(name, value);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  static void set(const std::string& name, const std::optional<std::string>& value) {
-    if (value)
-      (void)setenv(name.c_str(), value->c_str(), 1);
-    else
-      (void)unsetenv(name.c_str());
-  }
-  std::map<std::string, std::optional<std::string>> before_;
-};
+using testing::LauncherEnvironment;
+using Values = LauncherEnvironment::Values;
 
 /// Returns the launcher, its numbers and its variable as one text.
 std::string found_in(const Values& values) {
-  const Environment environment(values);
+  const LauncherEnvironment environment(values);
   const std::optional<Launcher> found = find_launcher();
   if (!found) return "none";
   const std::string local = found->local_rank ? std::to_string(*found->local_rank) : "?";
@@ -153,7 +108,7 @@ TEST_CASE("the variables of torchrun are refused, unless another launcher set th
 TEST_CASE("By default Open MPI kills processes two seconds after SIGTERM") {
   const Values open_mpi{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
   const auto seconds = [](const Values& values) {
-    const Environment environment(values);
+    const LauncherEnvironment environment(values);
     const std::optional<Launcher> found = find_launcher();
     return found && found->grace ? found->grace->seconds : -1;
   };
