@@ -1,4 +1,4 @@
-"""Launches of several `learn train` by mpirun, and a suite of failures that are injected into them."""
+"""Launches of several `learn` by mpirun, and a suite of failures that are injected into them."""
 
 import argparse
 import os
@@ -14,6 +14,7 @@ import time
 
 import harness
 
+INTERNAL, USAGE, DATA, CHECKPOINT, IO_ERROR, OUT_OF_MEMORY, DIVERGED, RANKS = 1, 2, 3, 4, 5, 6, 7, 9  # exit codes
 LIMIT = 60  # seconds of a case; the machine may be busy
 LAUNCHERS = ("PMI", "SLURM", "OMPI_COMM", "MV2", "WORLD_SIZE")
 # Any user, any number of ranks, no binding to cores that other tests use, and no search for networks.
@@ -26,23 +27,28 @@ TINY = ("--data synthetic10 --train-limit 64 --valid-limit 32 --model mlp --batc
 ENDLESS = [*TINY, "--epochs", "100000"]
 
 
+def named(rank):
+    """An expression for a rank and its host."""
+    return rf"rank {rank} \(\S+\)"
+
+
 class Launch:
     """A started mpirun. `apps` are commands with their number of ranks, each with words before `learn` and a folder."""
 
-    def __init__(self, suite, folder, *apps, ranks=2, words=ENDLESS, more=()):
+    def __init__(self, suite, folder, *apps, ranks=2, words=ENDLESS, more=(), command="train"):
         self.suite, self.folder = suite, folder
         self.run = folder / "runs/train"
         self.rows_before = self.epochs()
         self.ended = None
-        command = [suite.mpirun]
+        line = [suite.mpirun]
         for i, app in enumerate(apps or [{"ranks": ranks}]):
-            command += [":"] if i else []
-            command += ["-wdir", str(app.get("folder", folder)), "-n", str(app.get("ranks", 1)), *app.get("before", ()),
-                        str(app.get("program", suite.learn)), "train", *app.get("words", words), *more]
+            line += [":"] if i else []
+            line += ["-wdir", str(app.get("folder", folder)), "-n", str(app.get("ranks", 1)), *app.get("before", ()),
+                     str(app.get("program", suite.learn)), command, *app.get("words", words), *more]
         self.output = folder / "output"
         self.begin = time.monotonic()
         with open(self.output, "wb") as out:
-            self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            self.process = subprocess.Popen(line, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                             env={**suite.environment, "LEARN_TEST_LAUNCH": str(folder)}, start_new_session=True)
 
     def epochs(self):

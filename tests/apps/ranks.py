@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Failures of `mpirun -n N learn train`: ranks.py LEARN [MPIRUN] [--only PATTERN] [--show].
+"""Failures of `mpirun -n N learn train`, and other commands: ranks.py LEARN [MPIRUN] [--only PATTERN] [--show].
 
 Each case injects a failure and checks what the user reads, mpirun's exit code, the time, and that the last checkpoint is
 whole and loads. Prints a table of all cases, and what failed; exit status 1 then.
@@ -16,16 +16,13 @@ import subprocess
 import time
 
 import harness
-from launches import ENDLESS, LIMIT, TINY, Launch, Suite
+from launches import (CHECKPOINT, DATA, DIVERGED, ENDLESS, INTERNAL, IO_ERROR, LIMIT, OUT_OF_MEMORY, RANKS, TINY, USAGE, Launch, Suite,
+                      named)
+from ranks_commands import COMMAND_CASES
 
-INTERNAL, USAGE, DATA, CHECKPOINT, IO_ERROR, OUT_OF_MEMORY, DIVERGED, RANKS = 1, 2, 3, 4, 5, 6, 7, 9  # exit codes
 # A run that several numbers of ranks continue, 8 batches an epoch.
 CONTINUED = ("--data synthetic10 --train-limit 192 --valid-limit 32 --batch-size 24 --epochs 10 --threads 1 --workers 0 --no-plots --no-report "
              "--no-winograd").split()
-
-
-def named(rank):
-    return rf"rank {rank} \(\S+\)"
 
 
 # Each case gets the suite and an empty folder.
@@ -421,6 +418,7 @@ CASES = [
     other_data, missing_data, no_data, other_options, wrong_option, refused, other_version, no_plugin, signalled(signal.SIGTERM),
     signalled(signal.SIGINT), signalled(signal.SIGINT, 2), signalled_rank(1), signalled_rank(0), save, launcher_killed,
     resumed_without_run, damaged_checkpoint, file_limit, full_disk, unwritable, diverged, rolled_back, short_grace,
+    *COMMAND_CASES,
 ]
 
 

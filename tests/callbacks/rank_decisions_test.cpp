@@ -283,6 +283,39 @@ TEST_CASE("A learner trains alone again once its ranks are removed") {
   CHECK(weights[0] == weights[1]);  // whole batches on both
 }
 
+TEST_CASE("A sweep of rates gives several ranks the curve of one process") {
+  for (const std::int64_t accumulate : {1, 2}) {
+    CAPTURE(accumulate);
+    std::vector<LrFindResult> found(3);
+    const auto sweep = [&](std::size_t rank) {
+      return Case{
+          .name = "sweep", .epochs = 1, .callbacks = [&found, accumulate, rank](Learner& l) {
+            if (accumulate > 1)
+              l.add<callbacks::GradientAccumulation>(
+                  callbacks::AccumulateEvery{.batches = accumulate});
+            found[rank] = l.lr_find({.start = 1e-4, .end = 1e-1, .iterations = 20});
+          }};
+    };
+    (void)train(sweep(0), nullptr, {});
+    const LrFindResult alone = found[0];
+    CHECK(alone.losses.size() == 20);
+    for (const int ranks : {2, 3}) {
+      CAPTURE(ranks);
+      run_ranks(ranks, [&](ThreadCommunicator& communicator) {
+        (void)train(sweep(static_cast<std::size_t>(communicator.place().rank)), &communicator, {});
+      });
+      for (int rank = 0; rank < ranks; ++rank) {
+        const LrFindResult& one = found[static_cast<std::size_t>(rank)];
+        CHECK(one.lrs == alone.lrs);
+        CHECK(one.losses == found[0].losses);
+        REQUIRE(one.losses.size() == alone.losses.size());
+        for (std::size_t i = 0; i < alone.losses.size(); ++i)
+          CHECK(one.losses[i] == doctest::Approx(alone.losses[i]).epsilon(2e-5));
+      }
+    }
+  }
+}
+
 TEST_CASE("The largest batch size is not looked for by several ranks") {
   CHECK_THROWS_WITH_AS(
       run_ranks(2,

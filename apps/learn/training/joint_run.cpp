@@ -83,7 +83,13 @@ int threads_of_rank(Communicator& ranks) {
   return std::max(1, physical_cores() / static_cast<int>(sharing));
 }
 
-void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks) {
+void share_processors(DeviceSection& device, Communicator* ranks) {
+  if (ranks != nullptr && device.threads == 0) device.threads = threads_of_rank(*ranks);
+}
+
+void join_ranks(Experiment& experiment, const std::string& config, Communicator* joined) {
+  if (joined == nullptr) return;
+  Communicator& ranks = *joined;
   const std::string mine = facts_of(experiment, config);
   ranks.set_purpose("the comparison of options and data");
   const std::string first = text_of(0, mine, ranks);

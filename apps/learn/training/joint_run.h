@@ -11,10 +11,14 @@ namespace learn::cli {
 /// may run on them. All ranks call this together.
 [[nodiscard]] int threads_of_rank(Communicator& ranks);
 
-/// Lets the experiment train together with the other ranks. `config` is its configuration. All
-/// ranks call this together. Throws RanksError that names a rank and the difference if another rank
-/// has another version, configuration or other data.
-void join_ranks(Experiment& experiment, const std::string& config, Communicator& ranks);
+/// Sets the threads of this rank to its share, unless the user chose a number. Without ranks (null)
+/// it does nothing. All ranks call this together.
+void share_processors(DeviceSection& device, Communicator* ranks);
+
+/// Lets the experiment train together with the other ranks. `config` is its configuration. Without
+/// ranks (null) it does nothing. All ranks call this together. Throws RanksError that names a rank
+/// and the difference if another rank has another version, configuration or other data.
+void join_ranks(Experiment& experiment, const std::string& config, Communicator* ranks);
 
 /// Ends the training together. The other ranks end then, and this one continues alone.
 void part_ranks(Experiment& experiment);

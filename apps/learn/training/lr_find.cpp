@@ -1,8 +1,12 @@
 #include "apps/learn/training/lr_find.h"
 
+#include "apps/experiment/config_file.h"
 #include "apps/experiment/experiment.h"
 #include "apps/learn/cli/command.h"
+#include "apps/learn/common/ranks.h"
 #include "apps/learn/common/signals.h"
+#include "apps/learn/training/ending.h"
+#include "apps/learn/training/joint_run.h"
 #include "callbacks/interrupt.h"
 #include "callbacks/report/lr_find_figure.h"
 #include "framework/core/console.h"
@@ -53,6 +57,13 @@ void write_csv(const std::string& path, const LrFindResult& found) {
   CsvWriter(path, {"update", "lr", "loss", "smoothed"}).rows(rows);
 }
 
+/// Before data and model are made, which may take long.
+void check_files(const LrFindCommandOptions& o) {
+  if (!o.plot.empty()) plot::check_drawing_path(o.plot);
+  for (const std::string& file : {o.plot, o.csv})
+    if (!file.empty()) check_result_path(file, o.train.experiment.data.sources());
+}
+
 }  // namespace
 
 OptionTable LrFindCommandOptions::table() {
@@ -92,27 +103,31 @@ std::string advice_of(const LrFindResult& found, const std::vector<double>& lr) 
   return fmt::format("learn train --lr {} with the same options", join(rates, ":"));
 }
 
-int lr_find(const LrFindCommandOptions& o) {
-  if (!o.plot.empty()) plot::check_drawing_path(o.plot);
-  for (const std::string& file : {o.plot, o.csv})
-    if (!file.empty()) check_result_path(file, o.train.experiment.data.sources());
+int lr_find(const LrFindCommandOptions& o, const OptionTable& table) {
+  Communicator* const ranks = open_ranks(o.train.experiment.ranks.deadline());
+  if (is_first(ranks)) check_files(o);
   ExperimentOptions options = o.train.experiment;
   options.training.ema = 0;  // these two take no part in a step
   options.run.patience = 0;
   options.data.leave_out_validation();
+  share_processors(options.device, ranks);
   Experiment experiment(std::move(options));
+  join_ranks(experiment, write_config(table, "lr-find"), ranks);
   Learner& learn = experiment.learner();
   if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   learn.add<callbacks::Interrupt>(caught_signal());
   catch_signals();
   const LrFindResult found = learn.lr_find(o.sweep);
+  const bool interrupted = found.ended == LrFindEnd::interrupted;
+  const int code = interrupted ? ending_of(learn).exit_code : 0;
+  if (!is_first(ranks)) return code;
   console::print(table_of(found));
   console::print(fmt::format("It ended as {}.\n", found.why()));
   console::print(suggestions_of(found));
   console::print(fmt::format("next     {}\n", advice_of(found, o.train.experiment.training.lr)));
   if (!o.csv.empty()) write_csv(o.csv, found);
   if (!o.plot.empty()) plot::save(o.plot, callbacks::lr_find_figure(found));
-  return found.ended == LrFindEnd::interrupted ? 128 + caught_signal() : 0;
+  return code;
 }
 
 void register_lr_find(Commands& commands) {
@@ -123,7 +138,9 @@ void register_lr_find(Commands& commands) {
        .help = "find a learning rate by a sweep from small to large",
        .examples = {{"A learning rate for a training with the same options",
                      "learn lr-find --data ~/photos --model resnet18 --plot lr.png"}}},
-      [](LrFindCommandOptions& o, const Parsed&) { return lr_find(o); });
+      [](LrFindCommandOptions& o, const Parsed& parsed) {
+        return lr_find(o, parsed.command->options);
+      });
 }
 
 }  // namespace learn::cli

@@ -22,8 +22,9 @@ struct LrFindCommandOptions : TrialOptions {
 /// Advice after a sweep: the training's `--lr`, several rates in the ratio of `lr`, which the sweep
 /// was given (empty: the optimizer's usual one); or the reason why the sweep suggests none.
 [[nodiscard]] std::string advice_of(const LrFindResult& found, const std::vector<double>& lr);
-/// Prints the curve, why it ended and the suggestions, and writes the requested files. Returns the
-/// exit code. Throws Error.
-int lr_find(const LrFindCommandOptions& options);
+/// Prints the curve, why it ended and the suggestions, and writes the requested files. `table` is
+/// bound to `options`. Processes that a launcher started make the sweep together; rank 0 prints and
+/// writes. Returns the exit code. Throws Error.
+int lr_find(const LrFindCommandOptions& options, const OptionTable& table);
 
 }  // namespace learn::cli

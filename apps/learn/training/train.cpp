@@ -301,10 +301,8 @@ class Run {
     options_.experiment.know(experiment.data().train);
     const std::string config = write_config(table_, "train");
     check_utf8(experiment.metadata(config));
-    if (ranks_ != nullptr) {
-      join_ranks(experiment, config, *ranks_);
-      if (ranks_->place().rank > 0) return train_as_other_rank(experiment, options_, *ranks_);
-    }
+    join_ranks(experiment, config, ranks_);
+    if (!is_first(ranks_)) return train_as_other_rank(experiment, options_, *ranks_);
     experiment.learner().check_batches();
     if (!dir_)
       dir_ = resuming() ? RunDir::open(options_.resume)
@@ -459,8 +457,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
   }
   if (!options.explain) {
     if (is_first(ranks)) check_can_write(options);
-    if (ranks != nullptr && start.device.threads == 0)
-      start.device.threads = threads_of_rank(*ranks);
+    share_processors(start.device, ranks);
     return train_for_real(options, std::move(start), table, argv, ranks);
   }
   Experiment experiment(std::move(start));

@@ -205,11 +205,11 @@ OptionTable some_of_train(TrainOptions& options, const std::vector<std::string>&
 
 OptionTable steps_of_train(TrainOptions& options) {
   return options.table().without(
-      {"epochs",       "schedule",     "warmup",  "valid-limit",   "shrink-batch",
-       "ema",          "out",          "name",    "save-every",    "monitor",
-       "patience",     "nan",          "plots",   "progress",      "resume",
-       "extend",       "exist-ok",     "dry-run", "params",        "explain",
-       "fast-dev-run", "print-config", "metrics", "train-metrics", "report"});
+      {"epochs", "schedule", "warmup",       "valid-limit",  "shrink-batch", "ema",
+       "out",    "name",     "save-every",   "monitor",      "patience",     "nan",
+       "plots",  "progress", "resume",       "extend",       "exist-ok",     "dry-run",
+       "params", "explain",  "fast-dev-run", "print-config", "metrics",      "train-metrics",
+       "report", "rank-logs"});
 }
 
 OptionTable TrialOptions::without_effect() {

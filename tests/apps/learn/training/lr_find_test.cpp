@@ -15,9 +15,18 @@ using namespace learn::cli;
 TEST_CASE("a rate finder takes the options of a training that matter in single steps") {
   LrFindCommandOptions options;
   const OptionTable table = options.table();
-  for (const char* const name : {"data", "optimizer", "precision", "accumulate", "config", "lr"})
+  for (const char* const name : {"data",
+                                 "optimizer",
+                                 "precision",
+                                 "accumulate",
+                                 "config",
+                                 "lr",
+                                 "sync-bn",
+                                 "bucket",
+                                 "rank-timeout"})
     CHECK(table.find(name) != nullptr);
-  for (const char* const name : {"out", "resume", "ema", "schedule", "epochs", "plots"})
+  for (const char* const name :
+       {"out", "resume", "ema", "schedule", "epochs", "plots", "rank-logs"})
     CHECK(table.find(name) == nullptr);
   const TemporaryFolder folder;
   const std::string config = folder / "c.toml";
@@ -43,7 +52,7 @@ TEST_CASE("a rate finder writes the curve and leaves no run") {
                    {"iterations", "8"},
                    {"plot", folder / "lr.png"},
                    {"csv", folder / "lr.csv"}});
-  CHECK(lr_find(options) == 0);
+  CHECK(lr_find(options, table) == 0);
   const CsvTable curve = read_csv(folder / "lr.csv");
   CHECK(curve.header == std::vector<std::string>{"update", "lr", "loss", "smoothed"});
   CHECK(curve.rows.size() == 8);
