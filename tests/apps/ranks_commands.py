@@ -6,7 +6,7 @@ import signal
 import time
 
 import harness
-from launches import IO_ERROR, LIMIT, RANKS, USAGE, Launch, named
+from launches import IO_ERROR, LIMIT, RANKS, TINY, USAGE, Launch, named
 
 SWEEP = ("--data synthetic10 --train-limit 96 --model mlp --batch-size 16 --workers 0 --no-winograd --start 1e-4 --end 1e-2 "
          "--iterations 20 --csv lr.csv --plot lr.png").split()
@@ -57,4 +57,34 @@ def lr_find_signalled(suite, folder):
     suite.judge("lr-find, SIGTERM to rank 1 only", launch, 143, "It ended as it was interrupted", "the sweep was interrupted", never=["error:"])
 
 
-COMMAND_CASES = [lr_find, lr_find_fails, lr_find_signalled]
+def files_in(folder):
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.name != "output")
+
+
+def for_one_process(suite, folder):
+    """Words that one process accepts."""
+    status, shown = suite.alone("train", *TINY, "--epochs", "1", cwd=folder)
+    suite.check("a run to use", status == 0, shown)
+    (folder / "image.ppm").write_bytes(b"P6 32 32 255\n" + bytes(32 * 32 * 3))
+    before = files_in(folder)
+    for command, words in {"eval": ["runs/train", "--predictions", "out.csv"], "predict": ["runs/train", "image.ppm"],
+                           "export": ["runs/train", "out.onnx"]}.items():
+        launch = Launch(suite, folder, words=words, command=command)
+        launch.run = folder / "none"
+        suite.judge(f"{command} in 2 ranks", launch, USAGE, rf"error: {named('.')}: learn {command} is for one process: run it without the launcher")
+        suite.check(f"{command} in 2 ranks writes nothing", files_in(folder) == before, files_in(folder))
+        launch = Launch(suite, folder, ranks=1, words=words, command=command)
+        launch.run = folder / "none"
+        suite.judge(f"{command} in 1 rank", launch, 0, never=["error:"])
+        before = files_in(folder)
+
+
+def copies(suite, folder):
+    launch = Launch(suite, folder, words=["--seconds", "0"], command="doctor")
+    suite.judge("doctor in 2 ranks", launch, 0, "as rank 0 of 2", "as rank 1 of 2", never=["error:"])
+    launch = Launch(suite, folder, words=["--help"], command="eval")
+    _, output = suite.judge("help in 2 ranks", launch, 0, never=["error:"])
+    suite.check("help in 2 ranks: printed by both", len(re.findall("Usage: learn eval", output)) == 2, output)
+
+
+COMMAND_CASES = [lr_find, lr_find_fails, lr_find_signalled, for_one_process, copies]

@@ -45,6 +45,9 @@ struct Command {
   /// Options that a copied line of `learn train` may have: they are accepted, with a message in the
   /// log that they have no effect.
   OptionTable without_effect{};
+  /// Whether several processes of a launcher (mpirun, srun) may run it: they do it together, or
+  /// each only prints. Copies of others would write the same files.
+  bool in_ranks = false;
   std::function<int(const Parsed&)> run{};  ///< returns the exit code
 };
 

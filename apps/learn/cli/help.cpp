@@ -89,6 +89,7 @@ void register_help(Commands& commands) {
                           }}},
        .examples = {{"Help for a command", "learn help train"},
                     {"Help for schedules", "learn help schedules"}},
+       .in_ranks = true,
        .run = [&commands](const Parsed& parsed) {
          return help(parsed.argument(), commands.all());
        }});
@@ -136,6 +137,7 @@ void register_completion(Commands& commands) {
                                .required = true,
                                .known = shells}},
                 .examples = {{"Print the script for bash", "learn completion bash"}},
+                .in_ranks = true,
                 .run = [](const Parsed& parsed) {
                   console::print(completion_script(parsed.argument()));
                   return 0;

@@ -122,6 +122,7 @@ void register_options(Commands& commands) {
              .known = choice_names}},
        .examples = {{"List the callbacks and their options", "learn options callback"},
                     {"Show one schedule", "learn options one-cycle"}},
+       .in_ranks = true,
        .run = [](const Parsed& parsed) { return options(parsed.argument()); }});
 }
 

@@ -36,6 +36,7 @@ int dispatch(const std::vector<std::string>& argv) {
     console::print(parsed.print);
     return 0;
   }
+  if (!parsed.command->in_ranks) check_one_process("learn " + parsed.command->name);
   log::set_level(parsed.quiet     ? log::Level::warn
                  : parsed.verbose ? log::Level::debug
                                   : log::Level::info);

@@ -57,6 +57,11 @@ void wait_for_lower_ranks(int rank, ExitCode code) {
 
 }  // namespace
 
+void check_one_process(const std::string& what) {
+  if (const auto launcher = find_launcher(); launcher && launcher->several())
+    fail<UsageError>("{} is for one process: run it without the launcher", what);
+}
+
 Communicator* open_ranks(std::chrono::milliseconds deadline) {
   opened = ranks_of_process({.deadline = deadline});
   if (opened != nullptr && opened->place().rank > 0) {

@@ -3,10 +3,14 @@
 #include "framework/distributed/communicator.h"
 
 #include <chrono>
+#include <string>
 #include <string_view>
 
 namespace learn::cli {
 
+/// Throws UsageError if a launcher (mpirun, srun) started several processes, or as `find_launcher`
+/// does. `what` cannot be divided among them: "learn eval".
+void check_one_process(const std::string& what);
 /// Connects this process with the others that a launcher (mpirun, srun) started with it. Returns
 /// null, and does nothing, if it started only this one. Other ranks than 0 print nothing from then
 /// on except the error that ends them. Returns the connection if it is already open. Throws as

@@ -40,6 +40,7 @@ void register_autocast(Commands& commands) {
                 .place = 2,
                 .help = "list the dtype of each operation under --precision fp16-amp and bf16-amp",
                 .examples = {{"List the operations", "learn autocast"}},
+                .in_ranks = true,
                 .run = [](const Parsed&) { return autocast_rules(); }});
 }
 

@@ -184,7 +184,8 @@ void register_doctor(Commands& commands) {
       {.name = "doctor",
        .place = 3,
        .help = "show this machine's processor, memory, CUDA, MPI, data sets and speed",
-       .examples = {{"Show the machine without timing it", "learn doctor --seconds 0"}}},
+       .examples = {{"Show the machine without timing it", "learn doctor --seconds 0"}},
+       .in_ranks = true},
       [](DoctorOptions& o, const Parsed&) { return doctor(o); });
 }
 

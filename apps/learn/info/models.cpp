@@ -81,7 +81,8 @@ void register_models(Commands& commands) {
                       .help = "name of a model",
                       .known = [] { return models::model_registry().names(); }}},
        .examples = {{"Show the layers of a model",
-                     "learn models resnet18 --classes 5 --image-size 64"}}},
+                     "learn models resnet18 --classes 5 --image-size 64"}},
+       .in_ranks = true},
       [](ModelsOptions& o, const Parsed& parsed) {
         o.name = parsed.argument();
         return models(o);

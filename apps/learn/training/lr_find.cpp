@@ -137,7 +137,8 @@ void register_lr_find(Commands& commands) {
        .place = 1,
        .help = "find a learning rate by a sweep from small to large",
        .examples = {{"A learning rate for a training with the same options",
-                     "learn lr-find --data ~/photos --model resnet18 --plot lr.png"}}},
+                     "learn lr-find --data ~/photos --model resnet18 --plot lr.png"}},
+       .in_ranks = true},
       [](LrFindCommandOptions& o, const Parsed& parsed) {
         return lr_find(o, parsed.command->options);
       });

@@ -482,7 +482,8 @@ void register_train(Commands& commands) {
                     {"The command of a job that may be stopped and started again",
                      "learn train --data ~/photos --name photos --resume auto"},
                     {"Repeat an earlier run with one option changed",
-                     "learn train --config runs/train/config.toml --seed 7"}}},
+                     "learn train --config runs/train/config.toml --seed 7"}},
+       .in_ranks = true},
       [](TrainOptions& o, const Parsed& parsed) {
         return train(o, parsed.command->options, parsed.words);
       });
