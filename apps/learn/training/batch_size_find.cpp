@@ -53,7 +53,8 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
 }  // namespace
 
 OptionTable BatchSizeFindCommandOptions::table() {
-  OptionTable t = steps_of_train(train).without({"batch-size", "drop-last"});
+  OptionTable t = steps_of_train(train).without(
+      {"batch-size", "drop-last", "sync-bn", "bucket", "rank-timeout"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
   t.number("smallest",

@@ -26,7 +26,8 @@ TEST_CASE("an audit takes the options of a training that matter in its first ste
   const OptionTable table = options.table();
   for (const char* const name : {"data", "optimizer", "precision", "preset", "config", "inject"})
     CHECK(table.find(name) != nullptr);
-  for (const char* const name : {"out", "resume", "ema", "dry-run", "plots"})
+  for (const char* const name :
+       {"sync-bn", "rank-timeout", "rank-logs", "out", "resume", "ema", "dry-run", "plots"})
     CHECK(table.find(name) == nullptr);
   const Resolved r({{"preset", "quick"}, {"lr", "0.5"}, {"steps", "3"}, {"save", "a.csv"}});
   CHECK(r.experiment().model.model == "small");

@@ -12,7 +12,8 @@ TEST_CASE("a batch size finder takes the options of a training that matter in si
   const OptionTable table = options.table();
   for (const char* const name : {"data", "optimizer", "precision", "accumulate", "config"})
     CHECK(table.find(name) != nullptr);
-  for (const char* const name : {"batch-size", "out", "epochs", "metrics"})
+  for (const char* const name :
+       {"sync-bn", "rank-timeout", "rank-logs", "batch-size", "out", "epochs", "metrics"})
     CHECK(table.find(name) == nullptr);
   options.resolve(table, {{"smallest", "4"}, {"largest", "16"}, {"optimizer", "sgd"}});
   CHECK(options.sizes.smallest == 4);
