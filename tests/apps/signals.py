@@ -11,7 +11,7 @@ import harness
 # Longer than the usual one, with plots: 0.3 s.
 RUN = [word for word in harness.TINY if word != "--no-plots"] + ["--epochs", "25"]
 SEARCHED = "--data synthetic10 --train-limit 64 --model linear --threads 1 --workers 0".split()
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2, signal.SIGHUP)
 
 
 class Signals:

@@ -40,6 +40,8 @@ void ignore_file_size_signal() { handle(SIGXFSZ, SIG_IGN); }
 void catch_signals() {
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
+  // Launchers of MPI pass it on without a time limit.
+  handle(SIGUSR2, on_signal);
   struct sigaction before {};
   ::sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN) handle(SIGHUP, on_signal);
