@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 HOSTS = {"hosta": "10.77.0.1", "hostb": "10.77.0.2"}
-NETWORK = "10.77.0.0/24"
+NETWORK = "net0"  # the interface, on both
 LIMIT = 120  # seconds; all cases take less than 20, but machines are busy
 TRAIN = ("train --data synthetic10 --model mlp --train-limit 600 --valid-limit 200 --batch-size 60 --threads 1 --no-plots "
          "--no-report --no-progress").split()
@@ -41,12 +41,12 @@ def two_hosts():
     try:
         for name in names:
             call("ip", "netns", "add", f"learn-{name}")
-        call("ip", "link", "add", "learn-a", "type", "veth", "peer", "name", "learn-b")
-        for name, link in zip(names, ("learn-a", "learn-b")):
-            call("ip", "link", "set", link, "netns", f"learn-{name}")
+        ends = [("name", NETWORK, "netns", f"learn-{name}") for name in names]
+        call("ip", "link", "add", *ends[0], "type", "veth", "peer", *ends[1])
+        for name in names:
             inside = ("ip", "-n", f"learn-{name}")
-            call(*inside, "addr", "add", f"{HOSTS[name]}/24", "dev", link)
-            call(*inside, "link", "set", link, "up")
+            call(*inside, "addr", "add", f"{HOSTS[name]}/24", "dev", NETWORK)
+            call(*inside, "link", "set", NETWORK, "up")
             call(*inside, "link", "set", "lo", "up")
         yield
     finally:
@@ -147,8 +147,8 @@ def killed(learn, folder, table):
     launch.began = time.monotonic()
     os.kill(launch.pids("hostb")[0], signal.SIGKILL)
     code = launch.wait()
-    named = re.search(rf"process rank 1 with PID \d+ on node {HOSTS['hostb']} exited on signal 9", launch.text())
-    table.row("SIGKILL on hostb", launch, f"'{named[0]}'" if named else "no rank is named", code == 137 and named)
+    named = re.search(rf"process rank 1 with PID \d+ on node ({HOSTS['hostb']}|hostb) exited on\s+signal 9", launch.text())
+    table.row("SIGKILL on hostb", launch, f"'{' '.join(named[0].split())}'" if named else "no rank is named", code == 137 and named)
 
 
 def cut_off(learn, folder, table):
@@ -156,7 +156,7 @@ def cut_off(learn, folder, table):
     launch = Launch(learn, folder, ENDLESS)
     launch.wait_for_epochs(2)
     launch.began = time.monotonic()
-    call("ip", "-n", "learn-hostb", "link", "set", "learn-b", "down")
+    call("ip", "-n", "learn-hostb", "link", "set", NETWORK, "down")
     (rank,) = launch.pids("hosta")
     while pathlib.Path(f"/proc/{rank}").exists() and time.monotonic() - launch.began < LIMIT:
         time.sleep(0.05)
@@ -168,7 +168,7 @@ def cut_off(learn, folder, table):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     launch.wait()
-    call("ip", "-n", "learn-hostb", "link", "set", "learn-b", "up")
+    call("ip", "-n", "learn-hostb", "link", "set", NETWORK, "up")
 
 
 def resumed(learn, folder, table):
