@@ -77,9 +77,11 @@ std::optional<Launcher> launcher_by(const Variables& variables) {
   return found;
 }
 
-Grace grace_of_open_mpi() {
-  return {.seconds = number_in("OMPI_MCA_odls_base_sigkill_timeout").value_or(2),
-          .setting = "mpirun's option --mca odls_base_sigkill_timeout"};
+/// Only version 4 sets the first variable. Version 5 kills at once, and there is no setting for it.
+std::optional<Grace> grace_of_open_mpi() {
+  if (environment("OMPI_MCA_orte_app_num") == nullptr) return std::nullopt;
+  return Grace{.seconds = number_in("OMPI_MCA_odls_base_sigkill_timeout").value_or(2),
+               .setting = "mpirun's option --mca odls_base_sigkill_timeout"};
 }
 
 /// The step of a Slurm job that this process is a task of.

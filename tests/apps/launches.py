@@ -4,6 +4,7 @@ import argparse
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -35,16 +36,19 @@ def named(rank):
 class Launch:
     """A started mpirun. `apps` are commands with their number of ranks, each with words before `learn` and a folder."""
 
-    def __init__(self, suite, folder, *apps, ranks=2, words=ENDLESS, more=(), command="train"):
+    def __init__(self, suite, folder, *apps, ranks=2, words=ENDLESS, more=(), options=(), command="train"):
         self.suite, self.folder = suite, folder
         self.run = folder / "runs/train"
         self.rows_before = self.epochs()
         self.ended = None
-        line = [suite.mpirun]
-        for i, app in enumerate(apps or [{"ranks": ranks}]):
-            line += [":"] if i else []
-            line += ["-wdir", str(app.get("folder", folder)), "-n", str(app.get("ranks", 1)), *app.get("before", ()),
-                     str(app.get("program", suite.learn)), command, *app.get("words", words), *more]
+        commands = []
+        for app in apps or [{"ranks": ranks}]:
+            rank = [*app.get("before", ()), str(app.get("program", suite.learn)), command, *app.get("words", words), *more]
+            commands += [f"cd {shlex.quote(str(app.get('folder', folder)))} && exec {shlex.join(rank)};;"] * app.get("ranks", 1)
+        # By a script, because Open MPI 5.0.7 crashes if it is given several programs.
+        script = folder / "rank.sh"
+        script.write_text("case $OMPI_COMM_WORLD_RANK in\n" + "\n".join(f"{i}) {line}" for i, line in enumerate(commands)) + "\nesac\n")
+        line = [suite.mpirun, *options, "-n", str(len(commands)), "sh", str(script)]
         self.output = folder / "output"
         self.begin = time.monotonic()
         with open(self.output, "wb") as out:
@@ -134,6 +138,7 @@ class Suite:
         version = subprocess.run([self.mpirun, "--version"], capture_output=True, text=True, check=False).stdout
         if "Open MPI" not in version and "open-mpi" not in version:
             self.skip(f"exit codes and signals are those of Open MPI, not of {version.splitlines()[:1]}")
+        self.version = int(re.search(r"\b\d+", version)[0])
 
     def skip(self, why):
         shutil.rmtree(self.folder)
@@ -183,7 +188,7 @@ class Suite:
         record = harness.record_of(launch.run)["status"] if (launch.run / "run.json").exists() else "-"
         if status is not None:
             self.check(f"{what}: run.json says {status}", record == status, f"{record}\n{output}")
-        lines = [line for line in output.splitlines() if re.search(r"^(error:|diverged:|interrupted|saved|mpirun noticed)|exited without", line)]
+        lines = [line for line in output.splitlines() if re.search(r"^(error:|diverged:|interrupted|saved|(mpirun|prterun) noticed)|exited without", line)]
         shown = "; ".join(lines).replace(str(self.folder), "")
         with self.lock:
             self.rows.append((what, shown or "-", got, seconds, left, record))

@@ -105,8 +105,9 @@ TEST_CASE("the variables of torchrun are refused, unless another launcher set th
   CHECK(found_in(with(slurm_step("2", "3"), {{"WORLD_SIZE", "3"}})).substr(0, 5) == "Slurm");
 }
 
-TEST_CASE("By default Open MPI kills processes two seconds after SIGTERM") {
-  const Values open_mpi{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+TEST_CASE("By default Open MPI 4 kills processes two seconds after SIGTERM") {
+  const Values version_5{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  const Values open_mpi = with(version_5, {{"OMPI_MCA_orte_app_num", "0"}});
   const auto seconds = [](const Values& values) {
     const LauncherEnvironment environment(values);
     const std::optional<Launcher> found = find_launcher();
@@ -114,6 +115,7 @@ TEST_CASE("By default Open MPI kills processes two seconds after SIGTERM") {
   };
   CHECK(seconds(open_mpi) == 2);
   CHECK(seconds(with(open_mpi, {{"OMPI_MCA_odls_base_sigkill_timeout", "30"}})) == 30);
+  CHECK(seconds(version_5) == -1);
   CHECK(seconds({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}) == -1);
 }
 

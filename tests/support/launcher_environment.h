@@ -16,6 +16,7 @@ class LauncherEnvironment {
                                    "OMPI_COMM_WORLD_SIZE",
                                    "OMPI_COMM_WORLD_LOCAL_RANK",
                                    "OMPI_MCA_odls_base_sigkill_timeout",
+                                   "OMPI_MCA_orte_app_num",
                                    "MV2_COMM_WORLD_RANK",
                                    "MV2_COMM_WORLD_SIZE",
                                    "MV2_COMM_WORLD_LOCAL_RANK",
