@@ -40,7 +40,7 @@ void ignore_file_size_signal() { handle(SIGXFSZ, SIG_IGN); }
 void catch_signals() {
   handle(SIGINT, on_signal);
   handle(SIGTERM, on_signal);
-  // Launchers of MPI pass it on without a time limit.
+  // mpirun of Open MPI passes it on without a time limit.
   handle(SIGUSR2, on_signal);
   struct sigaction before {};
   ::sigaction(SIGHUP, nullptr, &before);
