@@ -75,10 +75,12 @@ class Debian:
     def run(self, command, user="root", network=True, mounts=()):
         """Runs a shell command as `user`, in that user's home; CalledProcessError if it fails. `mounts` are folders of
         this machine that are seen there, by the same names."""
-        inside = ["set -eu", 'root=$1; user=$2; command=$3', 'mount -t proc proc "$root/proc"']
+        # `ip netns exec` needs a root that is a mount.
+        inside = ["set -eu", 'root=$1; user=$2; command=$3', 'mount --bind "$root" "$root"', 'mount -t proc proc "$root/proc"']
         for name in ("/dev", "/sys", *mounts):
             inside += [f'mkdir -p "$root{name}"', f'mount --rbind "{name}" "$root{name}"']
-        inside += ['exec chroot "$root" su - "$user" -c "$command"']
+        # Not by exec: the shell reaps what lost its parent.
+        inside += ['chroot "$root" su - "$user" -c "$command"; exit $?']
         own = ["--mount", "--pid", "--fork", "--kill-child"] + ([] if network else ["--net"])
         self.call(["unshare", *own, "sh", "-c", "\n".join(inside), "sh", str(self.folder), user, command])
 

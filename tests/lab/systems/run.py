@@ -10,6 +10,8 @@ NAME is one of:
   debian13:clang-19    a compiler on a system; also debian13:clang-19:cuda and debian13:g++-14:no-pch, the latter without
                        precompiled headers
   debian12:packages    the packages of this machine's build/release on a system without anything else
+  debian13:mpi         the tests of several processes with that system's Open MPI, and two_hosts.py there; debian13:mpich the tests
+                       with MPICH
   hosts                two network namespaces of this machine as hosts of one training, with its build/release: see two_hosts.py
   debian13:pack        the result of tests/lab/gpu/pack.py for this machine's build/release, on the fake CUDA runtime, with only a
                        CUDA toolkit installed
@@ -34,6 +36,8 @@ RELEASES = {"debian12": "bookworm", "debian13": "trixie"}
 COMPILERS = {"debian12": ["g++-12", "clang-14", "clang-15", "clang-16"],
              "debian13": ["g++-13", "g++-14", "clang-17", "clang-18", "clang-19"]}
 VARIANTS = {"g++": ["", ":cuda", ":no-pch"], "clang": ["", ":cuda"]}  # headers are precompiled for g++ alone
+MPI = {"mpi": "openmpi-bin libopenmpi-dev", "mpich": "mpich libmpich-dev"}  # packages
+MPI_TESTS = "^tests_mpi: |^tests_apps: (ranks|resume auto)$|^bench: bench_step, 2 ranks|^docs: several processes$"
 MOST_BYTES = 13_000_000  # of `learn` without CUDA; tests/apps says so too
 FEW_TESTS = "tests_core tests_tensor tests_kernels tests_runtime tests_conv tests_learner"
 WARNING = re.compile(r"\bwarning\b[ :#]", re.IGNORECASE)
@@ -44,6 +48,7 @@ def all_names():
         yield from (system, f"{system}:root")
         for compiler in compilers:
             yield from (f"{system}:{compiler}{variant}" for variant in VARIANTS[compiler.split("-")[0]])
+        yield from (f"{system}:{library}" for library in MPI)
     yield "debian12:packages"
     yield "debian13:pack"
     yield "hosts"
@@ -229,6 +234,28 @@ def by_compiler(name, debian, quick):
     return row
 
 
+def by_mpi(name, debian, _):
+    row, library = Row(name, debian), name.split(":")[1]
+    debian.clone(ROOT, "tree", "user")
+    with row.step("built"):
+        debian.run(f"apt-get install -y -qq --no-install-recommends {MPI[library]} iproute2 python3")
+        debian.run("tree/framework/cmake/install_packages.sh && LEARN_CMAKE_ARGS='-DLEARN_CUDA=OFF -DLEARN_MPI=ON' "
+                   "tree/framework/cmake/build.sh release learn tests_mpi bench_step train_parallel", "user")
+    if row.good:
+        debian.run("tree/build/release/bin/learn doctor --seconds 0", "user")
+        found = re.findall(r"^mpi +(.*?),", debian.text(), re.MULTILINE)
+        row.see(found[-1] if found else "no MPI", found)
+        with row.step("tests"):
+            debian.run(f"ctest --test-dir tree/build/release --verbose --no-tests=error -R '{MPI_TESTS}'", "user", network=False)
+        row.see_tests()
+        failures = re.findall(r"^\d+: \| (?!failure |--- )", row.text, re.MULTILINE)
+        row.see(f"{len(failures)} failures of ranks" if failures else "failures of ranks skipped", failures or library != "mpi")
+    if row.good and library == "mpi":
+        with row.step("two hosts"):
+            debian.run("~user/tree/tests/lab/systems/two_hosts.py", network=False)
+    return row
+
+
 def main():
     about, details = __doc__.split("\n\n", 1)
     words = argparse.ArgumentParser(description=about, epilog=details, usage=details.split("\n")[0],
@@ -254,7 +281,7 @@ def main():
             hosts_good = subprocess.run([sys.executable, str(ROOT / "tests/lab/systems/two_hosts.py")], check=False).returncode == 0
             continue
         system, *what = name.split(":")
-        works = {"pack": packed, "packages": installed, "root": two_commands}
+        works = {"pack": packed, "packages": installed, "root": two_commands, **dict.fromkeys(MPI, by_mpi)}
         work = works.get(what[0], by_compiler) if what else two_commands
         fresh = work is not by_compiler  # compilers take the system that is there
         if fresh or not debian or debian.release != RELEASES[system]:
