@@ -31,8 +31,9 @@ def apt_settings():
 def need_tools():
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise SystemsError("a fresh Debian is made by root on a Debian machine")
-    if not shutil.which("debootstrap"):
-        for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "debootstrap"]):
+    missing = [package for program, package in (("debootstrap", "debootstrap"), ("ip", "iproute2")) if not shutil.which(program)]
+    if missing:
+        for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *missing]):
             subprocess.run(["apt-get", *words], stdout=subprocess.DEVNULL, check=True)
 
 
@@ -79,6 +80,8 @@ class Debian:
         inside = ["set -eu", 'root=$1; user=$2; command=$3', 'mount --bind "$root" "$root"', 'mount -t proc proc "$root/proc"']
         for name in ("/dev", "/sys", *mounts):
             inside += [f'mkdir -p "$root{name}"', f'mount --rbind "{name}" "$root{name}"']
+        if not network:
+            inside += ["ip link set lo up"]  # every machine has it, and Open MPI 5 does not start without it
         # Not by exec: the shell reaps what lost its parent.
         inside += ['chroot "$root" su - "$user" -c "$command"; exit $?']
         own = ["--mount", "--pid", "--fork", "--kill-child"] + ([] if network else ["--net"])
