@@ -24,10 +24,11 @@ def blocks(page):
 
 
 def words_of(text):
-    """Its lines without numbers, colours and bars; empty ones left out. Numbers in a row are one: thousands are written apart."""
+    """Its lines without numbers, colours and bars; empty ones left out, and those that are printed where a machine is slow. Numbers in
+    a row are one: thousands are written apart."""
     plain = NUMBER.sub("#", re.sub(r"\x1b\[[\d;]*[A-Za-z]|[\u2580-\u259f\u2501-\u257f]", "", text))
     lines = (re.sub(r"#( #)+", "#", " ".join(line.split())) for line in plain.splitlines())
-    return [line for line in lines if line]
+    return [line for line in lines if line and not line.startswith("info [progress]")]
 
 
 def first_missing(shown, printed):
