@@ -77,7 +77,7 @@ std::optional<Launcher> launcher_by(const Variables& variables) {
   return found;
 }
 
-/// Only version 4 sets the first variable. Version 5 kills at once, and there is no setting for it.
+/// Only version 4 sets the first variable. Version 5 kills at once, whatever is set.
 std::optional<Grace> grace_of_open_mpi() {
   if (environment("OMPI_MCA_orte_app_num") == nullptr) return std::nullopt;
   return Grace{.seconds = number_in("OMPI_MCA_odls_base_sigkill_timeout").value_or(2),
