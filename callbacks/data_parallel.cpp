@@ -97,7 +97,7 @@ void DataParallel::train_begin(Learner& learn) {
   std::vector<Tensor> state = state_of(params);
   if (exchange_->different_rank(epochs, hash_of(state)) == 0) return;
   log::info("[data_parallel] the ranks start with different weights: all take rank 0's");
-  for (Tensor& part : state) communicator.broadcast({part.raw(), part.bytes()}, 0);
+  for (Tensor& part : state) communicator.broadcast_tensor(part, 0);
   params.commit_buffers();
   params.refresh_working();
 }

@@ -3,6 +3,7 @@
 #include "framework/tensor/tensor.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -43,12 +44,19 @@ class Communicator {
   virtual void set_purpose(std::string purpose) = 0;
 
   /// Starts to replace `values` (n), f32 or f64, on all ranks by their sum over the ranks. Several
-  /// sums may be under way. Their values must not be used until `finish`.
+  /// sums may be under way. Their values must not be used until `finish`. On a GPU it comes after
+  /// what is enqueued on the compute stream.
   virtual void begin_sum(const Tensor& values) = 0;
   /// Advances the sums that are under way, and waits for none.
   virtual void progress() = 0;
-  /// Waits for all sums.
+  /// Waits for all sums. On a GPU the compute stream waits, and not the calling thread.
   virtual void finish() = 0;
+  /// Fills `all` (n) with the elements of `mine` of all ranks, in the order of ranks; rank r has
+  /// `counts[r]`, which may be 0. On a GPU the compute stream orders it among other work.
+  virtual void gather_tensor(const Tensor& mine, std::span<const std::int64_t> counts, Tensor all);
+  /// Sends the elements of `values` of rank `from` to all ranks, as `broadcast`. On a GPU the
+  /// compute stream orders it among other work.
+  virtual void broadcast_tensor(Tensor values, int from);
 
   /// Fills `all` with the bytes of all ranks, in the order of ranks; rank r has `sizes[r]`, which
   /// may be 0. Host memory; waits.

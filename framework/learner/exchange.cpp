@@ -90,9 +90,7 @@ Share Exchange::share() const noexcept {
 
 void Exchange::gather(Context&, const Tensor& mine, Tensor& all) {
   communicator_.set_purpose("the statistics of BatchNorm");
-  communicator_.gather({mine.raw(), mine.bytes()},
-                       std::vector<std::size_t>(names_.size(), mine.bytes()),
-                       {all.raw(), all.bytes()});
+  communicator_.gather_tensor(mine, std::vector<std::int64_t>(names_.size(), mine.elements()), all);
 }
 
 BatchTotals Exchange::agree(const FitProgress& progress,
@@ -270,16 +268,16 @@ Tensor Exchange::whole(Context& ctx, const Tensor& rows, const Batch& batch) {
                     batch.size(),
                     rows.dtype(),
                     rows.shape());
-  const std::size_t row = rows.bytes() / static_cast<std::size_t>(batch.size());
-  std::vector<std::size_t> sizes;
+  const std::int64_t row = rows.elements() / batch.size();
+  std::vector<std::int64_t> counts;
   for (Share each{.ranks = share().ranks}; each.rank < each.ranks; ++each.rank)
-    sizes.push_back(static_cast<std::size_t>(each.of(batch.samples()).count) * row);
+    counts.push_back(each.of(batch.samples()).count * row);
   Shape shape = rows.shape();
   shape.set(0, batch.samples());
   Tensor all = ctx.empty(shape, rows.dtype());
-  const std::size_t mine = static_cast<std::size_t>(batch.counted()) * row;
   communicator_.set_purpose("the outputs of " + agreed_);
-  communicator_.gather({rows.raw(), mine}, sizes, {all.raw(), all.bytes()});
+  communicator_.gather_tensor(
+      rows.view({rows.elements()}).range(0, batch.counted() * row), counts, all);
   return all;
 }
 
