@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <numeric>
+
 namespace learn {
 
 namespace {
@@ -30,6 +32,26 @@ void Communicator::gather_tensor(const Tensor& mine,
 void Communicator::broadcast_tensor(Tensor values, int from) {
   check_host(values);
   broadcast({values.raw(), values.bytes()}, from);
+}
+
+void Communicator::check_gather(std::span<const std::byte> mine,
+                                std::span<const std::size_t> sizes,
+                                std::span<const std::byte> all) const {
+  const auto ranks = static_cast<std::size_t>(place().ranks);
+  check(sizes.size() == ranks && sizes[static_cast<std::size_t>(place().rank)] == mine.size() &&
+            std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == all.size(),
+        "gather: {} sizes for {} ranks, {} bytes of this rank and {} of all do not fit",
+        sizes.size(),
+        ranks,
+        mine.size(),
+        all.size());
+}
+
+void Communicator::check_broadcast(int from) const {
+  check(from >= 0 && from < place().ranks,
+        "broadcast: rank {} of {} does not exist",
+        from,
+        place().ranks);
 }
 
 }  // namespace learn

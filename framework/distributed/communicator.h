@@ -70,6 +70,14 @@ class Communicator {
   /// Ends the processes of all ranks, this one with `code`, after an error that this one has
   /// printed. Does not wait for other ranks.
   [[noreturn]] virtual void end_all(ExitCode code) = 0;
+
+ protected:
+  /// Throws ShapeError if the operands of `gather` do not fit together.
+  void check_gather(std::span<const std::byte> mine,
+                    std::span<const std::size_t> sizes,
+                    std::span<const std::byte> all) const;
+  /// Throws ShapeError if rank `from` does not exist.
+  void check_broadcast(int from) const;
 };
 
 /// The `mine` of all ranks, in the order of ranks. All ranks call this together.

@@ -1,5 +1,7 @@
 #include "framework/distributed/mpi/texts.h"
 
+#include "framework/distributed/rank_texts.h"
+
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -23,11 +25,11 @@ TEST_CASE("MPI libraries are named by what they print about themselves") {
 TEST_CASE("ranks are named with their hosts, and after eight counted") {
   std::vector<std::string> hosts(10, "nodea");
   hosts[3] = "nodeb";
-  CHECK(mpi::ranks_text({}, hosts) == "");
-  CHECK(mpi::ranks_text({3}, hosts) == "rank 3 (nodeb)");
-  CHECK(mpi::ranks_text({0, 3}, hosts) == "rank 0 (nodea), rank 3 (nodeb)");
+  CHECK(ranks_text({}, hosts) == "");
+  CHECK(ranks_text({3}, hosts) == "rank 3 (nodeb)");
+  CHECK(ranks_text({0, 3}, hosts) == "rank 0 (nodea), rank 3 (nodeb)");
   std::vector<int> ranks(10);
   std::iota(ranks.begin(), ranks.end(), 0);
-  const std::string text = mpi::ranks_text(ranks, hosts);
+  const std::string text = ranks_text(ranks, hosts);
   CHECK(text.substr(text.size() - 27) == ", rank 7 (nodea) and 2 more");
 }

@@ -2,7 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
-#include "framework/distributed/mpi/texts.h"
+#include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
 #include <sched.h>
@@ -47,10 +47,6 @@ const CommunicatorOptions& checked(const CommunicatorOptions& options) {
         sizeof(double),
         kMaxMessage);
   return options;
-}
-
-std::string seconds_text(std::chrono::milliseconds time) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
 }  // namespace
@@ -134,14 +130,8 @@ void MpiCommunicator::finish() { wait(); }
 void MpiCommunicator::gather(std::span<const std::byte> mine,
                              std::span<const std::size_t> sizes,
                              std::span<std::byte> all) {
+  check_gather(mine, sizes, all);
   const auto ranks = static_cast<std::size_t>(place().ranks);
-  check(sizes.size() == ranks && sizes[static_cast<std::size_t>(place().rank)] == mine.size() &&
-            std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) == all.size(),
-        "gather: {} sizes for {} ranks, {} bytes of this rank and {} of all do not fit",
-        sizes.size(),
-        ranks,
-        mine.size(),
-        all.size());
   std::vector<std::size_t> offsets(ranks);
   std::exclusive_scan(sizes.begin(), sizes.end(), offsets.begin(), std::size_t{0});
   const std::size_t part = std::max(options_.max_message_bytes / ranks, std::size_t{1});
@@ -207,10 +197,7 @@ void MpiCommunicator::gather_part(std::span<const std::byte> mine,
 }
 
 void MpiCommunicator::broadcast(std::span<std::byte> values, int from) {
-  check(from >= 0 && from < place().ranks,
-        "broadcast: rank {} of {} does not exist",
-        from,
-        place().ranks);
+  check_broadcast(from);
   const auto memory = std::make_shared<Bytes>(values.begin(), values.end());
   post({.what = fmt::format("the broadcast of {} bytes by rank {}", values.size(), from),
         .signature = {kBroadcast, values.size(), static_cast<std::uint64_t>(from)},

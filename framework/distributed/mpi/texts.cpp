@@ -8,7 +8,6 @@
 namespace learn::mpi {
 namespace {
 
-constexpr std::size_t kMaxNamed = 8;
 constexpr std::size_t kMaxWidth = 60;
 
 /// The characters of `text` from the first digit to the next separator.
@@ -30,15 +29,6 @@ std::string library_name(std::string_view version) {
   }
   const std::string_view line = version.substr(0, version.find('\n'));
   return std::string(line.substr(0, kMaxWidth));
-}
-
-std::string ranks_text(const std::vector<int>& ranks, std::span<const std::string> hosts) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxNamed); ++i)
-    text += fmt::format(
-        "{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], hosts[static_cast<std::size_t>(ranks[i])]);
-  if (ranks.size() > kMaxNamed) text += fmt::format(" and {} more", ranks.size() - kMaxNamed);
-  return text;
 }
 
 }  // namespace learn::mpi

@@ -3,6 +3,7 @@
 #include "framework/core/fnv1a.h"
 #include "framework/distributed/communicator_library.h"
 #include "framework/tensor/arena.h"
+#include "tests/distributed/host_calls.h"
 #include "tests/distributed/mpi/world.h"
 
 #include <doctest/doctest.h>
@@ -139,37 +140,17 @@ TEST_CASE("not-a-number and infinity survive a sum") {
 }
 
 TEST_CASE("bytes of different sizes are gathered in the order of ranks") {
-  const auto ranks = static_cast<std::size_t>(world().place().ranks);
-  const auto rank = static_cast<std::size_t>(world().place().rank);
   for (const std::size_t unit : {0U, 1U, 999U, 200001U}) {
     CAPTURE(unit);
-    std::vector<std::size_t> sizes;
-    for (std::size_t r = 0; r < ranks; ++r) sizes.push_back(unit * r);  // none from rank 0
-    std::vector<std::byte> mine(sizes[rank]);
-    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = static_cast<std::byte>(i * 7 + rank);
-    std::vector<std::byte> all(unit * ranks * (ranks - 1) / 2);
-    world().gather(mine, sizes, all);
-    std::size_t at = 0;
-    std::size_t wrong = 0;
-    for (std::size_t r = 0; r < ranks; ++r)
-      for (std::size_t i = 0; i < sizes[r]; ++i)
-        wrong += all[at++] != static_cast<std::byte>(i * 7 + r) ? 1U : 0U;
-    CHECK(wrong == 0);
+    CHECK(testing::gathers(world(), unit));
   }
 }
 
 TEST_CASE("the bytes of one rank go to all") {
-  for (int from = 0; from < world().place().ranks; ++from)
-    for (const std::size_t size : {0U, 1U, 13U, 1000000U}) {
-      std::vector<std::byte> values(size, static_cast<std::byte>(world().place().rank));
-      if (!values.empty()) values.back() = static_cast<std::byte>(world().place().rank + 100);
-      world().broadcast(values, from);
-      if (values.empty()) continue;
-      CHECK(values.back() == static_cast<std::byte>(from + 100));
-      CHECK(values[0] == static_cast<std::byte>(size == 1 ? from + 100 : from));
-      CHECK(std::count(values.begin(), values.end(), static_cast<std::byte>(from)) ==
-            static_cast<std::ptrdiff_t>(size) - 1);
-    }
+  for (const std::size_t size : {0U, 1U, 13U, 1000000U}) {
+    CAPTURE(size);
+    CHECK(testing::broadcasts(world(), size));
+  }
 }
 
 TEST_CASE("a gathering ends sums that are under way") {

@@ -1,0 +1,28 @@
+#include "framework/distributed/rank_texts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace learn {
+namespace {
+
+constexpr std::size_t kMaxNamed = 8;
+
+}  // namespace
+
+std::string ranks_text(const std::vector<int>& ranks, std::span<const std::string> hosts) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranks.size(), kMaxNamed); ++i)
+    text += fmt::format(
+        "{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], hosts[static_cast<std::size_t>(ranks[i])]);
+  if (ranks.size() > kMaxNamed) text += fmt::format(" and {} more", ranks.size() - kMaxNamed);
+  return text;
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+}  // namespace learn
