@@ -38,6 +38,8 @@ class Communicator {
   [[nodiscard]] virtual const RankPlace& place() const noexcept = 0;
   /// The library that carries the messages, for people: "Open MPI 4.1.4".
   [[nodiscard]] virtual const std::string& library() const noexcept = 0;
+  /// Whether `begin_sum` takes tensors of a CPU.
+  [[nodiscard]] virtual bool sums_on_cpu() const noexcept { return true; }
 
   /// Says what the rank communicates from now on, for the text of a rank that waits for it or in
   /// vain: "the gradients of batch 12".

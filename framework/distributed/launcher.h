@@ -10,6 +10,13 @@ struct Grace {
   std::string setting;  ///< for messages: the option or variable that changes it
 };
 
+/// The place where the ranks of a launcher that does not start MPI connect: rank 0 listens there.
+struct Meeting {
+  std::string host;
+  int port = 0;
+  std::string job;  ///< its name, the same on all ranks; may be empty
+};
+
 /// A launcher (mpirun, srun, ...) that started this process, by the variables that it sets.
 struct Launcher {
   std::string name;               ///< "Open MPI", "MVAPICH", "MPICH", "PMIx" or "Slurm"
@@ -18,6 +25,8 @@ struct Launcher {
   std::optional<int> local_rank;  ///< among the processes of this host, if known
   std::string variable;           ///< with its value, for messages: "OMPI_COMM_WORLD_SIZE=4"
   std::optional<Grace> grace;     ///< if known, and short
+  /// Set for torchrun, and for others that set the variables of PyTorch.
+  std::optional<Meeting> meeting;
 
   /// Whether this process is one of several, as far as the variables show it.
   [[nodiscard]] bool several() const noexcept { return ranks.value_or(rank + 1) > 1; }
