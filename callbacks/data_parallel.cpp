@@ -78,7 +78,14 @@ DataParallel::DataParallel(Communicator* communicator, const DataParallelOptions
 std::vector<std::string> DataParallel::claims() const { return {"join several ranks"}; }
 
 void DataParallel::attached(Learner& learn) {
-  check<UsageError>(exchange_ == nullptr || learn.context().device().is_cpu(),
+  if (exchange_ == nullptr) return;
+  const Communicator& communicator = exchange_->communicator();
+  const bool on_cpu = learn.context().device().is_cpu();
+  check<UsageError>(!on_cpu || communicator.sums_on_cpu(),
+                    "the processes of torchrun can train on GPUs only: to train on CPUs, start the "
+                    "same command by 'mpirun -n {}'",
+                    communicator.place().ranks);
+  check<UsageError>(on_cpu,
                     "several ranks can only train on CPUs so far: use the device cpu, or one "
                     "process for {}",
                     learn.context().device());

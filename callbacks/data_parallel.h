@@ -42,7 +42,8 @@ class DataParallel final : public Callback {
   [[nodiscard]] std::vector<std::string> claims() const override;
   /// Null with one rank, which then trains as without this callback.
   [[nodiscard]] Exchange* exchange() override { return exchange_.get(); }
-  /// Throws UsageError for a GPU if there are several ranks.
+  /// Throws UsageError for a GPU if there are several ranks, and for a CPU if they cannot sum on
+  /// it.
   void attached(Learner& learn) override;
   void train_begin(Learner& learn) override;
   /// Throws RanksError that names a rank whose weights differ.

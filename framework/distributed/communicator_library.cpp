@@ -4,6 +4,7 @@
 #include "framework/core/log.h"
 #include "framework/core/plugin_file.h"
 #include "framework/core/version.h"
+#include "framework/distributed/tcp/tcp_communicator.h"
 
 #include <dlfcn.h>
 
@@ -95,6 +96,7 @@ void leave_ranks() { kept_communicator().reset(); }
 
 std::unique_ptr<Communicator> open_communicator(const Launcher& launcher,
                                                 const CommunicatorOptions& options) {
+  if (launcher.meeting) return std::make_unique<tcp::TcpCommunicator>(launcher, options);
   const Library library = load();
   if (library.handle == nullptr)
     fail<UsageError>(

@@ -12,20 +12,22 @@ namespace learn {
 struct CommunicatorOptions {
   /// How long a rank waits for the others before it ends with a RanksError; 0: for ever.
   std::chrono::milliseconds deadline{300'000};
-  /// Longer messages are divided; at most 1 GiB. Must be equal on all ranks.
+  /// MPI divides longer messages; at most 1 GiB. Must be equal on all ranks.
   std::size_t max_message_bytes = std::size_t{1} << 30U;
 };
 
-/// Loads `liblearn_mpi.so` and makes the communicator of the ranks that `launcher` started; waits
-/// for all of them. MPI needs a third of a second for it, so call it in a process that a launcher
-/// started. Only the calling thread may use the result, which must not outlive `main`; a process
-/// opens one at most. Its destructor waits for the other ranks, but not while an error propagates;
-/// if one is missing, it logs that and calls `end_all`.
+/// Makes the communicator of the ranks that `launcher` started, and waits for all of them: over TCP
+/// for torchrun, which can only sum on GPUs; otherwise by MPI, with `liblearn_mpi.so`. MPI needs a
+/// third of a second for it, so call it in a process that a launcher started. Only the calling
+/// thread may use the result, which must not outlive `main`; a process opens one at most. Its
+/// destructor waits for the other ranks, but not while an error propagates; if one is missing, it
+/// logs that and calls `end_all`.
 ///
 /// Throws UsageError if the library or the MPI that it needs is missing, is of another version, or
-/// counts other ranks than the launcher; RanksError if MPI fails. If a rank does not come to the
-/// start of MPI within the deadline, ends the process with the code of a RanksError, because
-/// nothing can interrupt that wait.
+/// counts other ranks than the launcher, and if rank 0 cannot listen at torchrun's port; RanksError
+/// if MPI fails, or a rank of torchrun does not come within the deadline. If one does not come to
+/// the start of MPI within it, ends the process with the code of a RanksError, because nothing can
+/// interrupt that wait.
 [[nodiscard]] std::unique_ptr<Communicator> open_communicator(
     const Launcher& launcher, const CommunicatorOptions& options = {});
 

@@ -112,19 +112,39 @@ std::optional<Launcher> launcher_by_pmix(const std::optional<Launcher>& slurm) {
   return found;
 }
 
-void refuse_torchrun(const std::optional<Launcher>& slurm) {
+/// The port where rank 0 listens.
+int meeting_port(const std::string& variable) {
+  constexpr int kLast = 65535;
+  const int port = number_in("MASTER_PORT").value_or(0);
+  check<UsageError>(port > 0 && port <= kLast,
+                    "{}, but MASTER_PORT is not a port, 1 to {}: set it to the same free port of "
+                    "rank 0's host for all processes, start them by torchrun, or unset WORLD_SIZE",
+                    variable,
+                    kLast);
+  // The agent listens at this port itself; its users share its store, which only PyTorch reads.
+  const char* const taken = environment("TORCHELASTIC_USE_AGENT_STORE");
+  if (taken == nullptr || taken != std::string_view("True")) return port;
+  return port < kLast ? port + 1 : port - 1;
+}
+
+/// torchrun, or another launcher that sets the variables of PyTorch.
+std::optional<Launcher> torchrun(const std::optional<Launcher>& slurm) {
   const int ranks = number_in("WORLD_SIZE").value_or(1);
-  if (ranks <= 1) return;
+  if (ranks <= 1) return std::nullopt;
   // Scripts of Slurm jobs set WORLD_SIZE for the sake of PyTorch, and srun starts the processes.
   if (slurm && slurm->ranks == ranks && number_in("RANK").value_or(slurm->rank) == slurm->rank)
-    return;
-  fail<UsageError>(
-      "WORLD_SIZE={} shows one of several processes of torchrun, which does not start MPI. To "
-      "train "
-      "on CPUs, start the same command by 'mpirun -n {}' instead. If you do not use a launcher, "
-      "unset WORLD_SIZE",
-      ranks,
-      ranks);
+    return std::nullopt;
+  std::optional<Launcher> found = launcher_by(
+      {.launcher = "torchrun", .rank = "RANK", .ranks = "WORLD_SIZE", .local_rank = "LOCAL_RANK"});
+  const char* const host = environment("MASTER_ADDR");
+  check<UsageError>(host != nullptr,
+                    "{}, but MASTER_ADDR is not set: set it to rank 0's host for all processes, "
+                    "start them by torchrun, or unset WORLD_SIZE",
+                    found->variable);
+  const char* const job = environment("TORCHELASTIC_RUN_ID");
+  found->meeting = {
+      .host = host, .port = meeting_port(found->variable), .job = job != nullptr ? job : ""};
+  return found;
 }
 
 }  // namespace
@@ -143,7 +163,7 @@ std::optional<Launcher> find_launcher() {
   const std::optional<Launcher> slurm = slurm_step();
   std::optional<Launcher> pmix = launcher_by_pmix(slurm);
   if (pmix && pmix->several()) return pmix;
-  refuse_torchrun(slurm);
+  if (std::optional<Launcher> found = torchrun(slurm)) return found;
   if (pmix) return pmix;
   return slurm && slurm->several() ? slurm : std::nullopt;
 }

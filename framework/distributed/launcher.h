@@ -19,7 +19,7 @@ struct Meeting {
 
 /// A launcher (mpirun, srun, ...) that started this process, by the variables that it sets.
 struct Launcher {
-  std::string name;               ///< "Open MPI", "MVAPICH", "MPICH", "PMIx" or "Slurm"
+  std::string name;               ///< "Open MPI", "MVAPICH", "MPICH", "PMIx", "Slurm" or "torchrun"
   int rank = 0;                   ///< of this process
   std::optional<int> ranks;       ///< number of processes, if known; then `rank` is below it
   std::optional<int> local_rank;  ///< among the processes of this host, if known
@@ -38,8 +38,11 @@ struct Launcher {
 /// because those may describe the whole job. The script of a Slurm job without a step has no
 /// launcher, and neither has the only task of a step. Values that are not numbers are ignored.
 ///
+/// WORLD_SIZE above 1 without another launcher is torchrun's. If its agent listens at MASTER_PORT
+/// (TORCHELASTIC_USE_AGENT_STORE), the ranks connect at the next port.
+///
 /// Throws UsageError for a number of processes without a rank, for a rank that is not below it, and
-/// for WORLD_SIZE above 1 without another launcher: torchrun does not start MPI.
+/// for WORLD_SIZE without the host and the port of rank 0.
 [[nodiscard]] std::optional<Launcher> find_launcher();
 
 }  // namespace learn

@@ -173,6 +173,17 @@ ASAN_OPTIONS=detect_leaks=0 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 run tr
 check "one of two processes that is alone is status 2" exits 2
 check "with the reason" complains "started by Open MPI as rank 1 of 2, but"
 check "and no run" test ! -e runs/twice
+place=(WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 "MASTER_PORT=$((20000 + $$ % 10000))")
+env "${place[@]}" RANK=1 "$learn" train "${tiny[@]}" --device cpu --name twice >other 2>&1 </dev/null &
+second=$!
+export "${place[@]}"
+RANK=0 run train "${tiny[@]}" --device cpu --name twice
+unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+check "ranks of torchrun on CPUs are status 2" exits 2
+check "with what to do" complains "can train on GPUs only: to train on CPUs, start the same command by 'mpirun -n 2'"
+wait $second && status=0 || status=$?
+check "on all of them" exits 2
+check "and no run" test ! -e runs/twice
 WORLD_SIZE=1 SLURM_NTASKS=4 SLURM_PROCID=0 run train "${tiny[@]}" --fast-dev-run
 check "one process of a launcher trains" exits 0
 line=("${tiny[@]}" --name copied --ema 0.9 --monitor valid_loss --save-every 1 --lr 0.02 --no-plots)
@@ -258,6 +269,9 @@ check "with the MPI, or what to install for it" grep -qE '^mpi +(.* [0-9]+\.[0-9
 check "with no launcher" grep -qE '^launcher +none' out
 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 run doctor --seconds 0
 check "a launcher is named" grep -qE '^launcher +started by Open MPI as rank 1 of 4' out
+WORLD_SIZE=4 RANK=1 MASTER_ADDR=nodea MASTER_PORT=29500 run doctor --seconds 0
+check "torchrun too, with the place where its ranks connect" \
+  grep -qE '^launcher +started by torchrun as rank 1 of 4; rank 0 listens at nodea:29500' out
 OMPI_COMM_WORLD_RANK=4 OMPI_COMM_WORLD_SIZE=4 run doctor --seconds 0
 check "or what its variables contradict" says "OMPI_COMM_WORLD_RANK=4 contradicts OMPI_COMM_WORLD_SIZE=4"
 check "which is no failure" exits 0

@@ -88,21 +88,46 @@ TEST_CASE("one process of a launcher is alone, and the script of a Slurm job has
                   {"SLURM_STEP_NUM_TASKS", "1"}}) == "none");
 }
 
-TEST_CASE("the variables of torchrun are refused, unless another launcher set the others") {
-  const Values torchrun{{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"LOCAL_RANK", "0"}};
+TEST_CASE("torchrun is found unless another launcher started the processes") {
+  const Values torchrun{{"RANK", "1"},
+                        {"WORLD_SIZE", "3"},
+                        {"LOCAL_RANK", "0"},
+                        {"MASTER_ADDR", "nodea"},
+                        {"MASTER_PORT", "29500"}};
+  const std::string expected = "torchrun as rank 1 of 3, local 0, WORLD_SIZE=3, several";
   for (const Values& values : {torchrun,
-                               Values{{"WORLD_SIZE", "3"}},
                                with(torchrun, {{"PMIX_RANK", "0"}}),
                                // torchrun on each node of a job
                                with(slurm_step("0", "2"), torchrun),
                                with(slurm_step("0", "1"), torchrun),
-                               with(slurm_step("1", "3"), torchrun)})
-    CHECK_THROWS_WITH_AS((void)found_in(values),
-                         doctest::Contains("start the same command by 'mpirun -n 3' instead"),
-                         UsageError);
+                               with(slurm_step("2", "3"), torchrun)})
+    CHECK(found_in(values) == expected);
+  CHECK(found_in(with(torchrun, {{"LOCAL_RANK", ""}})) ==
+        "torchrun as rank 1 of 3, local ?, WORLD_SIZE=3, several");
   CHECK(found_in(with(torchrun, {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}))
             .substr(0, 23) == "Open MPI as rank 1 of 2");
+  CHECK(found_in(with(torchrun, {{"PMIX_RANK", "1"}})).substr(0, 14) == "PMIx as rank 1");
+  CHECK(found_in(with(slurm_step("1", "3"), torchrun)).substr(0, 5) == "Slurm");
   CHECK(found_in(with(slurm_step("2", "3"), {{"WORLD_SIZE", "3"}})).substr(0, 5) == "Slurm");
+}
+
+TEST_CASE("the ranks of torchrun connect next to the port of its agent") {
+  Values values{{"RANK", "0"},
+                {"WORLD_SIZE", "2"},
+                {"MASTER_ADDR", "nodea"},
+                {"MASTER_PORT", "29500"},
+                {"TORCHELASTIC_RUN_ID", "job7"}};
+  const auto meeting = [&](const Values& more) {
+    const LauncherEnvironment environment(with(values, more));
+    const Meeting found = find_launcher().value().meeting.value();
+    return found.host + ":" + std::to_string(found.port) + " " + found.job;
+  };
+  CHECK(meeting({}) == "nodea:29500 job7");
+  CHECK(meeting({{"TORCHELASTIC_RUN_ID", ""}}) == "nodea:29500 ");
+  CHECK(meeting({{"TORCHELASTIC_USE_AGENT_STORE", "False"}}) == "nodea:29500 job7");
+  CHECK(meeting({{"TORCHELASTIC_USE_AGENT_STORE", "True"}}) == "nodea:29501 job7");
+  CHECK(meeting({{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"MASTER_PORT", "65535"}}) ==
+        "nodea:65534 job7");
 }
 
 TEST_CASE("By default Open MPI 4 kills processes two seconds after SIGTERM") {
@@ -131,7 +156,20 @@ TEST_CASE("variables that contradict each other are refused") {
             "MV2_COMM_WORLD_LOCAL_RANK=7 contradicts MV2_COMM_WORLD_SIZE=2"},
            {slurm_step("3", "3"), "SLURM_PROCID=3 contradicts SLURM_STEP_NUM_TASKS=3"},
            {{{"PMI_SIZE", "2"}}, "PMI_SIZE is 2, but PMI_RANK is not set"},
-           {{{"PMIX_RANK", "-2"}}, "PMIX_RANK=-2: a rank is at least 0"}}) {
+           {{{"PMIX_RANK", "-2"}}, "PMIX_RANK=-2: a rank is at least 0"},
+           {{{"WORLD_SIZE", "3"}}, "WORLD_SIZE is 3, but RANK is not set"},
+           {{{"WORLD_SIZE", "3"}, {"RANK", "3"}}, "RANK=3 contradicts WORLD_SIZE=3"},
+           {{{"WORLD_SIZE", "3"}, {"RANK", "0"}, {"LOCAL_RANK", "3"}},
+            "LOCAL_RANK=3 contradicts WORLD_SIZE=3"},
+           {{{"WORLD_SIZE", "3"}, {"RANK", "0"}, {"MASTER_PORT", "29500"}},
+            "WORLD_SIZE=3, but MASTER_ADDR is not set"},
+           {{{"WORLD_SIZE", "3"}, {"RANK", "0"}, {"MASTER_ADDR", "nodea"}},
+            "WORLD_SIZE=3, but MASTER_PORT is not a port, 1 to 65535"},
+           {{{"WORLD_SIZE", "3"},
+             {"RANK", "0"},
+             {"MASTER_ADDR", "nodea"},
+             {"MASTER_PORT", "65536"}},
+            "WORLD_SIZE=3, but MASTER_PORT is not a port, 1 to 65535"}}) {
     CAPTURE(contradiction.second);
     CHECK_THROWS_WITH_AS((void)found_in(contradiction.first),
                          doctest::Contains(contradiction.second.c_str()),

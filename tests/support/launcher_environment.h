@@ -31,7 +31,11 @@ class LauncherEnvironment {
                                    "SLURM_STEP_NUM_TASKS",
                                    "RANK",
                                    "WORLD_SIZE",
-                                   "LOCAL_RANK"}) {
+                                   "LOCAL_RANK",
+                                   "MASTER_ADDR",
+                                   "MASTER_PORT",
+                                   "TORCHELASTIC_RUN_ID",
+                                   "TORCHELASTIC_USE_AGENT_STORE"}) {
       const char* const now = std::getenv(name);
       before_[name] = now != nullptr ? std::optional<std::string>(now) : std::nullopt;
       const auto found = values.find(name);

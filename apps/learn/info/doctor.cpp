@@ -106,7 +106,12 @@ std::string mpi_text(const MpiReport& report) {
 std::string launcher_text() {
   try {
     const std::optional<Launcher> launcher = find_launcher();
-    return launcher ? "started by " + launcher->text() : "none";
+    if (!launcher) return "none";
+    if (!launcher->meeting) return "started by " + launcher->text();
+    return fmt::format("started by {}; rank 0 listens at {}:{}",
+                       launcher->text(),
+                       launcher->meeting->host,
+                       launcher->meeting->port);
   } catch (const Error& error) {
     return error.what();
   }
