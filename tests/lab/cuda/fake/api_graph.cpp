@@ -53,11 +53,20 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (is_refused("cudaGraphLaunch")) return report(cudaErrorMemoryAllocation);
-  enqueue(stream, "graph", [nodes = exec->nodes] {
-    begin_graph();
-    run_nodes(*nodes);
+  DeviceWork work;
+  for (const Node& node : *exec->nodes)
+    if (node.work.launched != nullptr) {
+      node.work.launched();
+      work.launched = node.work.launched;
+    }
+  work.run = [run = std::make_shared<GraphRun>(exec->nodes), begun = false]() mutable {
+    if (!begun) begin_graph();
+    begun = true;
+    if (!run->advance()) return false;
     end_graph();
-  });
+    return true;
+  };
+  enqueue(stream, "graph", std::move(work));
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec,

@@ -36,7 +36,7 @@ cudaError_t copy_now(void* to, const void* from, std::size_t bytes, cudaMemcpyKi
   if (const cudaError_t code = forbidden_by_capture("cudaMemcpy")) return report(code);
   if (bytes == 0) return cudaSuccess;
   check_copy(to, from, bytes, kind, "cudaMemcpy");
-  push(stream_of(nullptr), {.what = "cudaMemcpy", .run = [=] { copy_bytes(to, from, bytes); }});
+  enqueue(nullptr, "cudaMemcpy", [=] { copy_bytes(to, from, bytes); });
   drain(stream_of(nullptr));
   return cudaSuccess;
 }

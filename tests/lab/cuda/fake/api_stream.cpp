@@ -39,9 +39,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   const std::lock_guard guard(api_mutex());
   CUstream_st& stream = stream_of(handle);
   if (const cudaError_t code = forbidden_by_capture("cudaStreamQuery", stream)) return report(code);
-  if (stream.queue.empty()) return cudaSuccess;
-  run_one(stream);
-  return cudaErrorNotReady;
+  return run_one(stream) == Progress::none ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
   enqueue(stream, "host function", [=] { function(data); });

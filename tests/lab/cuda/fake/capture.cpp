@@ -44,7 +44,7 @@ bool follows(const std::vector<Node>& nodes,
 
 }  // namespace
 
-void add_node(CUstream_st& stream, std::string what, std::function<void()> work) {
+void add_node(CUstream_st& stream, std::string what, DeviceWork work) {
   Capture& capture = *stream.capture;
   capture.nodes.push_back({std::move(what), std::move(work), stream.tips});
   stream.tips = {capture.nodes.size() - 1};
@@ -110,25 +110,33 @@ cudaError_t forbidden_by_capture(std::string_view call, CUstream_st& stream) {
   return cudaErrorStreamCaptureUnsupported;
 }
 
-void run_nodes(const std::vector<Node>& nodes) {
-  std::vector<std::size_t> missing(nodes.size());
-  std::vector<std::vector<std::size_t>> followers(nodes.size());
-  std::vector<std::size_t> ready;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    missing[i] = nodes[i].after.size();
-    for (const std::size_t before : nodes[i].after) followers[before].push_back(i);
-    if (missing[i] == 0) ready.push_back(i);
+GraphRun::GraphRun(std::shared_ptr<const std::vector<Node>> nodes)
+    : nodes_(std::move(nodes)), missing_(nodes_->size()), followers_(nodes_->size()) {
+  for (std::size_t i = 0; i < nodes_->size(); ++i) {
+    const auto& after = (*nodes_)[i].after;
+    missing_[i] = after.size();
+    for (const std::size_t before : after) followers_[before].push_back(i);
+    if (missing_[i] == 0) ready_.push_back(i);
   }
-  while (!ready.empty()) {
+}
+
+bool GraphRun::advance() {
+  std::vector<std::size_t> waiting;
+  while (!ready_.empty()) {
     std::size_t pick = 0;
-    if (schedule().order == Order::late) pick = ready.size() - 1;
-    if (schedule().order == Order::random) pick = schedule().random() % ready.size();
-    const std::size_t node = ready[pick];
-    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(pick));
-    nodes[node].work();
-    for (const std::size_t next : followers[node])
-      if (--missing[next] == 0) ready.push_back(next);
+    if (schedule().order == Order::late) pick = ready_.size() - 1;
+    if (schedule().order == Order::random) pick = schedule().random() % ready_.size();
+    const std::size_t node = ready_[pick];
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(pick));
+    if (!(*nodes_)[node].work.run()) {
+      waiting.push_back(node);
+      continue;
+    }
+    for (const std::size_t next : followers_[node])
+      if (--missing_[next] == 0) ready_.push_back(next);
   }
+  ready_ = std::move(waiting);
+  return ready_.empty();
 }
 
 }  // namespace fakecuda

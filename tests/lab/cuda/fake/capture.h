@@ -1,7 +1,6 @@
 #pragma once
 #include "tests/lab/cuda/fake/stream.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,7 +12,7 @@ namespace fakecuda {
 
 struct Node {
   std::string what;
-  std::function<void()> work;
+  DeviceWork work;
   std::vector<std::size_t> after;
 };
 
@@ -26,7 +25,7 @@ struct Capture {
   std::vector<Node> nodes;
 };
 
-void add_node(CUstream_st& stream, std::string what, std::function<void()> work);
+void add_node(CUstream_st& stream, std::string what, DeviceWork work);
 /// Makes a captured stream follow a captured event; both must belong to the same capture.
 void join_capture(CUstream_st& stream, const CUevent_st& event);
 
@@ -39,8 +38,19 @@ void join_capture(CUstream_st& stream, const CUevent_st& event);
 /// Checks calls that wait for one stream.
 [[nodiscard]] cudaError_t forbidden_by_capture(std::string_view call, CUstream_st& stream);
 
-/// Runs every node once.
-void run_nodes(const std::vector<Node>& nodes);
+/// One launch of a graph: runs every node once.
+class GraphRun {
+ public:
+  explicit GraphRun(std::shared_ptr<const std::vector<Node>> nodes);
+  /// Runs all nodes that it can; false if the rest waits for other processes.
+  bool advance();
+
+ private:
+  std::shared_ptr<const std::vector<Node>> nodes_;
+  std::vector<std::size_t> missing_;  ///< predecessors of each node that have not run
+  std::vector<std::vector<std::size_t>> followers_;
+  std::vector<std::size_t> ready_;
+};
 
 }  // namespace fakecuda
 
