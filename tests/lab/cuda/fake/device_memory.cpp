@@ -208,6 +208,10 @@ void* write_view(void* p, std::size_t bytes, std::string_view what) {
 
 void forget_written(void* p, std::size_t bytes) { std::memset(written(p), 0, bytes); }
 
+bool any_written(const void* p, std::size_t bytes) {
+  return std::memchr(written(p), 1, bytes) != nullptr;
+}
+
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   const bool from_device = is_device(from);
   const bool to_device = is_device(to);

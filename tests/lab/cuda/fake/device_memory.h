@@ -24,6 +24,8 @@ namespace fakecuda {
 [[nodiscard]] void* write_view(void* device, std::size_t bytes, std::string_view what);
 /// The bytes keep their values and count as never written.
 void forget_written(void* device, std::size_t bytes);
+/// True if any of the bytes counts as written.
+[[nodiscard]] bool any_written(const void* device, std::size_t bytes);
 /// Stops unless [device, device + bytes) is within one allocation.
 void check_range(const void* device, std::size_t bytes, std::string_view what);
 

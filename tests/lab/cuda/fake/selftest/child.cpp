@@ -1,5 +1,6 @@
 #include "tests/lab/cuda/fake/selftest/child.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,13 +26,16 @@ namespace {
   _exit(status);
 }
 
-}  // namespace
+struct Child {
+  pid_t process = -1;
+  int text = -1;  ///< end of the pipe that it writes to
+};
 
-Outcome in_child(const std::function<int()>& body, const std::string& schedule, bool through_exit) {
+Child start(const std::function<int()>& body, const std::string& schedule, bool through_exit) {
   int ends[2];
   std::fflush(stdout);
   std::fflush(stderr);
-  if (pipe(ends) != 0) throw std::runtime_error("no pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("no child process");
   if (child == 0) {
@@ -39,15 +43,36 @@ Outcome in_child(const std::function<int()>& body, const std::string& schedule, 
     be_child(body, schedule, through_exit, ends[1]);
   }
   close(ends[1]);
+  return {child, ends[0]};
+}
+
+Outcome finish(const Child& child) {
   Outcome outcome;
   char buffer[4096];
-  for (ssize_t n = 0; (n = read(ends[0], buffer, sizeof(buffer))) > 0;)
+  for (ssize_t n = 0; (n = read(child.text, buffer, sizeof(buffer))) > 0;)
     outcome.text.append(buffer, static_cast<std::size_t>(n));
-  close(ends[0]);
+  close(child.text);
   int status = 0;
-  waitpid(child, &status, 0);
+  waitpid(child.process, &status, 0);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
+}
+
+}  // namespace
+
+Outcome in_child(const std::function<int()>& body, const std::string& schedule, bool through_exit) {
+  return finish(start(body, schedule, through_exit));
+}
+
+std::vector<Outcome> in_children(int children,
+                                 const std::function<int(int)>& body,
+                                 const std::string& schedule) {
+  std::vector<Child> started;
+  for (int i = 0; i < children; ++i)
+    started.push_back(start([&] { return body(i); }, schedule, false));
+  std::vector<Outcome> outcomes;
+  for (const Child& child : started) outcomes.push_back(finish(child));
+  return outcomes;
 }
 
 }  // namespace fakecuda::selftest

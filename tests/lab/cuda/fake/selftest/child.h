@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace fakecuda::selftest {
 
@@ -15,5 +16,10 @@ struct Outcome {
 [[nodiscard]] Outcome in_child(const std::function<int()>& body,
                                const std::string& schedule = "now",
                                bool through_exit = false);
+
+/// Runs `body` in several child processes at once, which get their numbers.
+[[nodiscard]] std::vector<Outcome> in_children(int children,
+                                               const std::function<int(int)>& body,
+                                               const std::string& schedule = "now");
 
 }  // namespace fakecuda::selftest
