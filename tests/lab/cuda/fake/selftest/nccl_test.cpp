@@ -173,6 +173,53 @@ TEST_CASE("enqueueing never waits for other ranks and the device gets on without
   });
 }
 
+TEST_CASE("streams and events are destroyed while a collective waits") {
+  expect_right([](Rank& rank) {
+    rank.join();
+    float* const x = device_values(values<float>(rank.rank));
+    if (rank.rank != 0) rank.meet();
+    {
+      const OwnStream stream;
+      const Event event;
+      rank.all_reduce(x, x, kCount, stream);
+      ok(cudaEventRecord(event, stream));
+    }
+    if (rank.rank == 0) rank.meet();
+    demand_bits(x, sums<float, float>(rank.ranks), "the sum");
+    rank.leave();
+  });
+}
+
+TEST_CASE("a graph gets on around a collective that waits") {
+  expect_right([](Rank& rank) {
+    rank.join();
+    const OwnStream compute;
+    const OwnStream communication;
+    const Event forked;
+    const Event joined;
+    float* const x = device_values(values<float>(rank.rank));
+    std::atomic<bool> meanwhile = false;
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    ok(cudaStreamBeginCapture(compute, cudaStreamCaptureModeThreadLocal));
+    ok(cudaEventRecord(forked, compute));
+    ok(cudaStreamWaitEvent(communication, forked, 0));
+    rank.all_reduce(x, x, kCount, communication);
+    ok(cudaEventRecord(joined, communication));
+    ok(cudaLaunchHostFunc(
+        compute, [](void* flag) { *static_cast<std::atomic<bool>*>(flag) = true; }, &meanwhile));
+    ok(cudaStreamWaitEvent(compute, joined, 0));
+    ok(cudaStreamEndCapture(compute, &graph));
+    ok(cudaGraphInstantiate(&exec, graph, 0));
+    if (rank.rank != 0) rank.meet();
+    ok(cudaGraphLaunch(exec, compute));
+    while (!meanwhile) (void)cudaStreamQuery(compute);
+    if (rank.rank == 0) rank.meet();
+    demand_bits(x, sums<float, float>(rank.ranks), "the sum");
+    rank.leave();
+  });
+}
+
 TEST_CASE("a communicator that does not block tells when its calls are done") {
   expect_right([](Rank& rank) {
     rank.start_joining();
