@@ -19,13 +19,14 @@ class Event {
   /// Makes later work on `stream` wait for the mark; no effect without a mark.
   void hold_back(Stream stream) const;
   /// Waits on the host until the mark is reached; returns immediately without a mark. Throws
-  /// DeviceError if the device failed.
+  /// DeviceError if the device failed, and what the watch of the device throws (watch.h).
   void wait() const;
   /// Device time between two marks; waits for this one.
   [[nodiscard]] double milliseconds_since(const Event& start) const;
 
  private:
   CUevent_st* raw_ = nullptr;
+  int device_ = 0;
 };
 
 }  // namespace learn::cuda

@@ -2,6 +2,7 @@
 
 #include "framework/runtime/cuda/api_error.h"
 #include "framework/runtime/cuda/event.h"
+#include "framework/runtime/cuda/watch.h"
 
 #include <cuda_runtime_api.h>
 
@@ -45,10 +46,12 @@ double time_on_stream(Stream stream, FunctionRef<void()> enqueue) {
 /// takes some tens of milliseconds to notice that there is work.
 void warm_up(Stream stream, FunctionRef<void()> enqueue) {
   constexpr std::chrono::milliseconds kLong{50};
+  int device = 0;
+  check_api(cudaGetDevice(&device));
   const auto began = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - began < kLong) {
     for (int i = 0; i < kPerRound; ++i) enqueue();
-    check_api(cudaStreamSynchronize(stream));
+    wait_for(device, stream);
   }
 }
 
@@ -67,6 +70,8 @@ std::size_t Race::fastest(std::size_t count, FunctionRef<void(std::size_t)> enqu
     try {
       enqueue(i);
       runners.push_back({.index = i});
+    } catch (const RanksError&) {
+      throw;
     } catch (const Error& refused) {
       error = refused.what();
     }
@@ -78,6 +83,8 @@ std::size_t Race::fastest(std::size_t count, FunctionRef<void(std::size_t)> enqu
       try {
         const double took = time_on_stream(stream_, [&] { enqueue(runner.index); });
         runner.least = std::min(runner.least, took);
+      } catch (const RanksError&) {
+        throw;
       } catch (const Error& refused) {
         error = refused.what();
         runner.least = kOut;

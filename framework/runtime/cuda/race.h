@@ -18,7 +18,7 @@ class Race {
   /// the candidates in turns, in several rounds, so that a temporary slowdown of the device affects
   /// all of them; much slower ones are dropped. The first race starts with untimed work, because an
   /// idle device has a low clock rate. A candidate that throws an Error is dropped; if all do,
-  /// throws DeviceError with the last text. Waits for the stream.
+  /// throws DeviceError with the last text. RanksErrors pass through. Waits for the stream.
   [[nodiscard]] std::size_t fastest(std::size_t count, FunctionRef<void(std::size_t)> enqueue);
 
  private:

@@ -3,6 +3,7 @@
 #include "framework/core/log.h"
 #include "framework/runtime/cuda/api_error.h"
 #include "framework/runtime/cuda/launch_error.h"
+#include "framework/runtime/cuda/watch.h"
 
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
@@ -15,6 +16,15 @@ void check_api(cudaError_t code, SourceLocation where) {
   forget_last_error();
   fail<DeviceError>(
       "{}:{}: {}: {}", where.file, where.line, cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+bool is_done(cudaError_t code, SourceLocation where) {
+  if (code == cudaErrorNotReady) {
+    forget_last_error();
+    return false;
+  }
+  check_api(code, where);
+  return true;
 }
 
 void forget_last_error() noexcept { (void)cudaGetLastError(); }
@@ -76,6 +86,7 @@ class CudaPages final : public PageSource {
   /// Waits for all streams, because it is not known here which one writes to it.
   void read(void* host, const void* memory, std::size_t bytes) const override {
     check_api(cudaSetDevice(device_));
+    wait_if_watched(device_);
     check_api(cudaDeviceSynchronize());
     check_api(cudaMemcpy(host, memory, bytes, cudaMemcpyDeviceToHost));
   }
@@ -132,6 +143,7 @@ Runtime::Runtime(int device) : device_(device) {
 }
 
 Runtime::~Runtime() {
+  forget_watched(device_, compute_);
   caches_.clear();
   faults_.reset();
   for (Stream stream : {compute_, copy_})
@@ -144,9 +156,11 @@ Stream Runtime::compute() const {
 }
 
 void Runtime::upload(void* device, const void* host, std::size_t bytes) {
+  wait_if_watched(device_);
   check_api(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, compute_));
 }
 void Runtime::download(void* host, const void* device, std::size_t bytes) {
+  wait_if_watched(device_);
   check_api(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, compute_));
 }
 void Runtime::copy_on_device(void* to, const void* from, std::size_t bytes) {
@@ -161,7 +175,7 @@ std::size_t Runtime::device_bytes_used() const {
 }
 void Runtime::synchronize() {
   faults_->enqueue_read();
-  check_api(cudaStreamSynchronize(compute_));
+  wait_for(device_, compute_);
   faults_->check();
 }
 

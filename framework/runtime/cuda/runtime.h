@@ -36,12 +36,14 @@ class Runtime {
   /// have chosen another before.
   [[nodiscard]] Stream compute() const;
   [[nodiscard]] Stream copy() const noexcept { return copy_; }
-  /// Enqueued on the compute stream; host memory must stay valid until `synchronize`.
+  /// Enqueued on the compute stream; host memory must stay valid until `synchronize`. On a watched
+  /// device (watch.h), `upload` and `download` wait for earlier work.
   void upload(void* device, const void* host, std::size_t bytes);
   void download(void* host, const void* device, std::size_t bytes);
   void copy_on_device(void* to, const void* from, std::size_t bytes);
   /// Waits for the compute stream; throws DeviceError if anything on it failed, and DataError if a
-  /// kernel met data that it cannot accept (a class out of range).
+  /// kernel met data that it cannot accept (a class out of range). On a watched device, throws what
+  /// the watch throws.
   void synchronize();
   /// Bytes of the device's memory that all processes together have.
   [[nodiscard]] std::size_t device_bytes_used() const;
