@@ -75,7 +75,7 @@ std::vector<std::string> python_library_folders() {
 }
 
 std::string pip_package(std::string_view library, int cuda_major) {
-  const bool numbered = cuda_major < 13 || library == "cudnn";
+  const bool numbered = cuda_major < 13 || library == "cudnn" || library == "nccl";
   return fmt::format("nvidia-{}{}", library, numbered ? fmt::format("-cu{}", cuda_major) : "");
 }
 

@@ -11,8 +11,8 @@ namespace learn {
 /// and the whole environment in a program with more rights than its user.
 [[nodiscard]] std::vector<std::string> python_library_folders();
 
-/// pip's name of the package with a library of NVIDIA ("cudnn", "cublas", "cuda-runtime") for a
-/// version of CUDA.
+/// pip's name of the package with a library of NVIDIA ("cudnn", "nccl", "cublas", "cuda-runtime")
+/// for a version of CUDA.
 [[nodiscard]] std::string pip_package(std::string_view library, int cuda_major);
 
 /// A shared library that stays loaded, or the reason for its absence.

@@ -266,6 +266,7 @@ check "an environment that chooses the device is named" says "--device auto   cp
 LEARN_DEVICE=cpux run doctor --seconds 0.01
 check "and one that cannot" says "--device auto   LEARN_DEVICE: unknown device 'cpux': use auto, cpu, cuda or cuda:N"
 check "with the MPI, or what to install for it" grep -qE '^mpi +(.* [0-9]+\.[0-9.]+, .*liblearn_mpi.so|none: .*install)' out
+check "with NCCL, or why there is none" grep -qE '^nccl +(2\.[0-9.]+, .*libnccl|none: .*(pip install nvidia-nccl|needs the CUDA backend))' out
 check "with no launcher" grep -qE '^launcher +none' out
 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 run doctor --seconds 0
 check "a launcher is named" grep -qE '^launcher +started by Open MPI as rank 1 of 4' out

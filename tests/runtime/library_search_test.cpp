@@ -141,5 +141,6 @@ TEST_CASE("a library that is nowhere is named with what to install") {
   CHECK(pip_package("cudnn", 12) == "nvidia-cudnn-cu12");
   CHECK(pip_package("cublas", 12) == "nvidia-cublas-cu12");
   CHECK(pip_package("cublas", 13) == "nvidia-cublas");
+  CHECK(pip_package("nccl", 13) == "nvidia-nccl-cu13");
   CHECK(pip_package("cuda-runtime", 13) == "nvidia-cuda-runtime");
 }

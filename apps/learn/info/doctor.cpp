@@ -8,6 +8,7 @@
 #include "framework/core/options/option_table.h"
 #include "framework/core/version.h"
 #include "framework/distributed/communicator_library.h"
+#include "framework/distributed/device_communicator.h"
 #include "framework/kernels/product/linear.h"
 #include "framework/runtime/context.h"
 #include "framework/runtime/device_choice.h"
@@ -102,6 +103,11 @@ std::string mpi_text(const MpiReport& report) {
   return fmt::format("{}, {}", report.library, report.file);
 }
 
+std::string nccl_text(const NcclReport& report) {
+  if (report.version.empty()) return "none: " + report.reason;
+  return fmt::format("{}, {}", report.version, report.file);
+}
+
 /// The launcher that started this process; the error, if the environment contradicts itself.
 std::string launcher_text() {
   try {
@@ -142,8 +148,8 @@ double matrix_gflops(Context& ctx, double seconds) {
 
 /// `learn doctor`: reports the program, the machine's capabilities, the available data sets, the
 /// speed of a matrix product, CUDA's devices, driver and libraries, the choice of --device auto
-/// with its reason, MPI, and the launcher of the process. For bug reports, and for "why is my GPU
-/// not used?". Reports missing parts, but fails only for bad options.
+/// with its reason, MPI, NCCL, and the launcher of the process. For bug reports, and for "why is my
+/// GPU not used?". Reports missing parts, but fails only for bad options.
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
   const data::DataOptions data_options{.directory = options.data_dir};
@@ -156,6 +162,7 @@ int doctor(const DoctorOptions& options) {
   table.row({"disk", disk_text()});
   add_cuda_rows(table, cuda_status(), cuda_report());
   table.row({"mpi", mpi_text(mpi_report())});
+  table.row({"nccl", nccl_text(nccl_report())});
   table.row({"launcher", launcher_text()});
   table.row({"cifar10", place_text(data::find_cifar10(data_options))});
   table.row({"cifar100", place_text(data::find_cifar100(data_options))});
@@ -188,7 +195,7 @@ void register_doctor(Commands& commands) {
   commands.add<DoctorOptions>(
       {.name = "doctor",
        .place = 3,
-       .help = "show this machine's processor, memory, CUDA, MPI, data sets and speed",
+       .help = "show this machine's processor, memory, CUDA, MPI, NCCL, data sets and speed",
        .examples = {{"Show the machine without timing it", "learn doctor --seconds 0"}},
        .in_ranks = true},
       [](DoctorOptions& o, const Parsed&) { return doctor(o); });

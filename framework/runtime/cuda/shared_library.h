@@ -19,9 +19,16 @@ class SharedLibrary {
   [[nodiscard]] Function* function(const char* symbol) {
     return reinterpret_cast<Function*>(address(symbol));
   }
+  /// The function `symbol`, or null if the library does not have it. Throws DeviceError if the
+  /// library cannot be loaded.
+  template <class Function>
+  [[nodiscard]] Function* optional_function(const char* symbol) {
+    return reinterpret_cast<Function*>(find(symbol));
+  }
 
  private:
   void* address(const char* symbol);
+  void* find(const char* symbol);
 
   std::string name_;
   std::string path_;

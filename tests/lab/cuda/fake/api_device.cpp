@@ -67,6 +67,7 @@ cudaError_t cudaDriverGetVersion(int* version) { return cudaRuntimeGetVersion(ve
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t code = check_device(device)) return code;
   *properties = {};
+  properties->pciBusID = device;
   std::strcpy(properties->name, "FAKE (no GPU)");
   const char* const capability = std::getenv("FAKE_CUDA_CAPABILITY");
   if (std::sscanf(capability != nullptr ? capability : "9.0",

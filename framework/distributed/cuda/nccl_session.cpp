@@ -1,0 +1,165 @@
+#include "framework/distributed/cuda/nccl_session.h"
+
+#include "framework/core/error.h"
+#include "framework/core/log.h"
+#include "framework/distributed/cuda/nccl_library.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace learn::cuda {
+namespace {
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+nccl::UniqueId unique_id(Communicator& host) {
+  struct Start {
+    nccl::UniqueId id;
+    nccl::Result result;
+  } start{};
+  if (host.place().rank == 0) start.result = nccl::api().get_unique_id(&start.id);
+  host.broadcast(std::as_writable_bytes(std::span(&start, 1)), 0);
+  check<RanksError>(start.result == nccl::Result::success,
+                    "rank 0 cannot start NCCL: {}",
+                    nccl::api().error_string(start.result));
+  return start.id;
+}
+
+/// Short at first: a call is enqueued within microseconds, and the first one within seconds.
+void pause(std::chrono::steady_clock::duration waited) {
+  using namespace std::chrono_literals;
+  if (waited > 50us) std::this_thread::sleep_for(waited < 10ms ? 20us : 200us);
+}
+
+}  // namespace
+
+NcclSession::NcclSession(Communicator& host, std::string device, std::chrono::milliseconds deadline)
+    : host_(host), device_(std::move(device)), deadline_(deadline) {
+  const nccl::UniqueId id = unique_id(host);
+  nccl::Config config;
+  const nccl::Result result =
+      nccl::api().comm_init_rank_config(&comm_, host.place().ranks, id, host.place().rank, &config);
+  try {
+    settle("ncclCommInitRankConfig", result);
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+NcclSession::~NcclSession() { abort(); }
+
+void NcclSession::set_purpose(std::string purpose) {
+  const std::lock_guard lock(mutex_);
+  purpose_ = std::move(purpose);
+}
+
+void NcclSession::check_failed() const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) fail<RanksError>("{}", *failure_);
+}
+
+void NcclSession::call(const char* name, FunctionRef<nccl::Result(nccl::Comm)> function) {
+  const std::lock_guard lock(mutex_);
+  check_failed();
+  settle(name, function(comm_));
+}
+
+void NcclSession::on_host(FunctionRef<void()> work) {
+  check_failed();
+  try {
+    work();
+  } catch (const RanksError& error) {
+    const std::lock_guard lock(mutex_);
+    failure_ = error.what();
+    abort();
+    throw;
+  }
+}
+
+void NcclSession::settle(const char* name, nccl::Result result) {
+  const auto begin = Clock::now();
+  while (result == nccl::Result::in_progress) {
+    const auto waited = Clock::now() - begin;
+    if (late(waited))
+      fail_with(fmt::format("{} did not end within {}", name, seconds_text(deadline_)));
+    pause(waited);
+    const nccl::Result queried = nccl::api().comm_get_async_error(comm_, &result);
+    if (queried != nccl::Result::success) result = queried;
+  }
+  if (result != nccl::Result::success)
+    fail_with(fmt::format("{}: {}", name, nccl::error_text(result, comm_)));
+}
+
+bool NcclSession::late(Clock::duration waited) const {
+  return deadline_.count() > 0 && waited > deadline_;
+}
+
+void NcclSession::poll(Clock::duration waited) {
+  const std::lock_guard lock(mutex_);
+  check_failed();
+  if (comm_ == nullptr) return;
+  auto error = nccl::Result::success;
+  const nccl::Result queried = nccl::api().comm_get_async_error(comm_, &error);
+  if (queried != nccl::Result::success) error = queried;
+  if (error != nccl::Result::success && error != nccl::Result::in_progress)
+    fail_with(nccl::error_text(error, comm_));
+  if (late(waited))
+    fail_with(
+        fmt::format("its work on {} did not end within {}", device_, seconds_text(deadline_)));
+}
+
+void NcclSession::abort() noexcept {
+  if (comm_ == nullptr) return;
+  const nccl::Result result = nccl::api().comm_abort(std::exchange(comm_, nullptr));
+  if (result != nccl::Result::success && result != nccl::Result::in_progress)
+    log::error("[ranks] ncclCommAbort: {}", nccl::api().error_string(result));
+}
+
+void NcclSession::fail_with(const std::string& text) {
+  abort();
+  failure_ = fmt::format("NCCL failed at {} during {}: {}", host_.place().name(), purpose_, text);
+  *failure_ += lost_ranks();
+  fail<RanksError>("{}", *failure_);
+}
+
+std::string NcclSession::lost_ranks() {
+  if (std::this_thread::get_id() != owner_) return {};  // the host communicator has one thread
+  try {
+    host_.set_purpose("the roll call after the failure of NCCL");
+    (void)gather_from_all(host_, std::byte{});
+    return "; all ranks still answer: raise the time if a rank came late, or look at the network "
+           "with NCCL_DEBUG=INFO";
+  } catch (const Error& error) {
+    return fmt::format("; {}", error.what());
+  }
+}
+
+bool NcclSession::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (comm_ == nullptr) return false;
+  try {
+    purpose_ = "the end of NCCL";
+    settle("ncclCommFinalize", nccl::api().comm_finalize(comm_));
+    const nccl::Result result = nccl::api().comm_destroy(std::exchange(comm_, nullptr));
+    if (result != nccl::Result::success && result != nccl::Result::in_progress)
+      fail_with(fmt::format("ncclCommDestroy: {}", nccl::api().error_string(result)));
+    return true;
+  } catch (const Error& error) {
+    log::error("[ranks] {}", error.what());
+    return false;
+  }
+}
+
+void NcclSession::abandon(std::string_view reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  abort();
+  if (!failure_) failure_ = fmt::format("{} left the ranks: {}", host_.place().name(), reason);
+}
+
+}  // namespace learn::cuda

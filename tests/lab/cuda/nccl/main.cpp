@@ -1,0 +1,59 @@
+// Test cases that all ranks of mpirun run together, each on its device.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include "framework/core/error.h"
+#include "framework/distributed/communicator_library.h"
+#include "framework/distributed/device_communicator.h"
+#include "tests/lab/cuda/nccl/world.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+namespace {
+
+using namespace learn;
+
+struct Ranks {
+  std::unique_ptr<Communicator> host;
+  std::unique_ptr<Context> ctx;
+  std::unique_ptr<Communicator> world;
+};
+Ranks& ranks() {
+  static Ranks all;
+  return all;
+}
+
+int run(int argc, char** argv) {
+  const std::optional<Launcher> launcher = find_launcher();
+  if (!launcher) {
+    std::puts("skipped: no launcher has started this program");
+    return 77;
+  }
+  Ranks& all = ranks();
+  all.host = open_communicator(*launcher, {.deadline = std::chrono::seconds(120)});
+  all.ctx = std::make_unique<Context>(
+      ContextOptions{.device = Device::cuda(all.host->place().local_rank), .threads = 1});
+  all.world = device_communicator(*all.host, *all.ctx, std::chrono::seconds(120));
+  const int failed = doctest::Context(argc, argv).run();
+  all.world.reset();
+  all.ctx.reset();
+  all.host.reset();
+  return failed;
+}
+
+}  // namespace
+
+learn::Communicator& learn::testing::world() { return *ranks().world; }
+learn::Context& learn::testing::gpu() { return *ranks().ctx; }
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const learn::Error& error) {
+    (void)std::fprintf(stderr, "error: %s\n", error.what());
+    return static_cast<int>(error.exit_code());
+  }
+}

@@ -1,0 +1,11 @@
+#pragma once
+#include "framework/distributed/communicator.h"
+#include "framework/runtime/context.h"
+
+namespace learn::testing {
+
+/// The communicator of the ranks that run this test program, and the device of this one.
+[[nodiscard]] Communicator& world();
+[[nodiscard]] Context& gpu();
+
+}  // namespace learn::testing
