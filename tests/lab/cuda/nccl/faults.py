@@ -91,7 +91,8 @@ def stopped(ranks):
 FAILED = r"error: NCCL failed at rank 0 \(\S+\) during the gradients of batch 12: "
 STUCK = FAILED + r"its work on {} did not end within 1 s"
 ANSWER = r"; all ranks still answer: raise the time"
-AGAIN = [f"{what} again: NCCL failed at rank 0 " for what in ("sum", "download", "upload", "item", "gather")]
+CALLS = ("sum", "download", "upload", "item", "gather")
+AGAIN = [*(f"{what} again: NCCL failed at rank 0 " for what in CALLS), "the device is idle"]
 NO_ERROR = r"no error|ended well"
 LONG = 100_000  # milliseconds of a deadline that must not be needed
 CASES = [
@@ -112,6 +113,9 @@ CASES = [
     lambda: play("dies", 2, ANY, deadline=LONG, never="ended well"),
     lambda: play("absent at the end", 2, RANKS, r"rank 0 \(\S+\) during the end of NCCL: ncclCommFinalize did not end within 1 s; rank 1 "
                  r"\(\S+\) did not come to the roll call"),
+    # Sums that are under way are aborted.
+    lambda: play("absent on the host", 2, RANKS, *[rf"{what} again: rank 1 \(\S+\) did not come to the gradients of batch 12 within 1 s"
+                                                   for what in CALLS], never=NO_ERROR),
     lambda: play("start", 2, RANKS, r"NCCL failed at rank \d \(\S+\) during the start of NCCL: ncclCommInitRankConfig: ", faults="system"),
     lambda: play("old", 2, RANKS, r"rank 0 \(\S+\) has no NCCL, which ranks on GPUs need: \S+ is NCCL 2\.17\.0, but 2\.18 or newer is "
                  r"needed: install it \(pip install nvidia-nccl-cu1\d\)", faults="version:21700"),

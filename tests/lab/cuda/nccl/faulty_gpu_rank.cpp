@@ -8,6 +8,7 @@
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 
+#include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -63,6 +64,8 @@ void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
     (void)raise(SIGSTOP);
   } else if (last && scenario == "late") {
     std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  } else if (last && scenario == "absent on the host") {
+    std::this_thread::sleep_for(std::chrono::seconds(100));
   } else if (last && scenario == "throws") {
     sum();
     fail<DataError>("this rank's data is damaged");
@@ -71,6 +74,7 @@ void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
   }
   try {
     sum();
+    if (scenario == "absent on the host") (void)gather_from_all(ranks, 1);
     if (scenario == "item")
       (void)values.rows(0, 1).item<float>();
     else
@@ -84,6 +88,9 @@ void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
           [&] { (void)to_device(ctx, ctx.persistent(), full(arena, {1}, DType::f32, 1)); });
     again("item", [&] { (void)values.rows(0, 1).item<float>(); });
     again("gather", [&] { (void)gather_from_all(ranks, 1); });
+    // Not watched: returns only because the sums have been aborted.
+    (void)cudaDeviceSynchronize();
+    std::puts("the device is idle");
     throw;
   }
   if (last && scenario == "absent at the end")
