@@ -104,7 +104,8 @@ CASES = [
                  r"Start .* with --device cuda:LOCAL_RANK"),
     lambda: play("one device", 1, 0, "ended well", never="error"),
     lambda: play("hangs", 2, RANKS, STUCK.format("cuda:0"), ANSWER, *AGAIN, faults="hang:2", never=NO_ERROR),
-    lambda: play("item", 2, RANKS, STUCK.format("cuda:0"), *AGAIN, faults="hang:2", never=NO_ERROR),
+    *[lambda what=what: play(what, 2, RANKS, STUCK.format("cuda:0"), *AGAIN, faults="hang:2", never=NO_ERROR)
+      for what in ("item", "synchronize", "batches")],
     lambda: play("captured", 2, RANKS, STUCK.format("cuda:0"), *AGAIN, faults="hang:2", never=NO_ERROR),
     lambda: play("remote", 2, RANKS, FAILED + ".*remote", ANSWER, *AGAIN, faults="remote:2", deadline=LONG, never=NO_ERROR),
     lambda: play("remote", 2, RANKS, FAILED, faults="timeout:2", deadline=LONG, never=NO_ERROR),

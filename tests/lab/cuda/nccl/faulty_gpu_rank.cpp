@@ -5,7 +5,9 @@
 #include "framework/distributed/communicator_library.h"
 #include "framework/distributed/device_communicator.h"
 #include "framework/runtime/captured_work.h"
+#include "framework/runtime/cuda/runtime.h"
 #include "framework/runtime/transfer.h"
+#include "framework/runtime/uploads.h"
 #include "framework/tensor/factory.h"
 
 #include <cuda_runtime_api.h>
@@ -34,6 +36,15 @@ void again(const char* what, Call call) {
   } catch (const RanksError& error) {
     std::printf("%s again: %s\n", what, error.what());
   }
+}
+
+/// Waits for the upload of a batch into memory that work before it uses.
+void upload_batches(Context& ctx) {
+  const std::unique_ptr<Arena> pinned = make_upload_arena(ctx, "batches");
+  const Tensor x = full(*pinned, {4}, DType::f32, 1);
+  Uploads uploads(ctx, x, x);
+  for (int batch = 0; batch < 3; ++batch) (void)uploads.bring(x, x, batch);
+  uploads.wait();
 }
 
 /// Plays a scenario; what it made is destroyed on the way out, as in a training that fails.
@@ -77,6 +88,10 @@ void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
     if (scenario == "absent on the host") (void)gather_from_all(ranks, 1);
     if (scenario == "item")
       (void)values.rows(0, 1).item<float>();
+    else if (scenario == "synchronize")
+      ctx.cuda().synchronize();
+    else if (scenario == "batches")
+      upload_batches(ctx);
     else
       (void)to_host(ctx, values);
     sum();
