@@ -158,7 +158,7 @@ void NcclCommunicator::gather_tensor(const Tensor& mine,
   check_device("gather_tensor", mine);
   check_device("gather_tensor", all);
   if (all.elements() == 0) return;
-  // As bytes: gathering does not compute.
+  // The bytes of any type: gathering does not compute.
   const std::size_t size = size_of(mine.dtype());
   const bool equal = std::all_of(
       counts.begin(), counts.end(), [&](std::int64_t count) { return count == mine.elements(); });

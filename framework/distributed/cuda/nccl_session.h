@@ -13,8 +13,8 @@
 
 namespace learn::cuda {
 
-/// A communicator of NCCL between all ranks, from its start to its end, and its failure. As the
-/// watch of the device it finds errors that NCCL reports later, and waits that take too long: then
+/// A communicator of NCCL between all ranks, from its start to its end, and its failure. It is the
+/// watch of the device: it finds errors that NCCL reports later, and waits that take too long: then
 /// it aborts the communicator, which ends the work on the device, and every call and every wait
 /// throws one RanksError from then on.
 class NcclSession final : public Watch {
@@ -45,7 +45,7 @@ class NcclSession final : public Watch {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Waits until NCCL has done what it was told.
+  /// Waits until NCCL has done the call.
   void settle(const char* name, nccl::Result result);
   [[nodiscard]] bool late(Clock::duration waited) const;
   void abort() noexcept;

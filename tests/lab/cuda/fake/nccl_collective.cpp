@@ -11,7 +11,7 @@
 namespace fakecuda {
 namespace {
 
-/// Operands of one batch lie behind each other.
+/// Bytes that an operand takes in a batch, where one follows another.
 std::size_t padded(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 bool overlap(const void* a, std::size_t a_bytes, const void* b, std::size_t b_bytes) {
@@ -129,10 +129,10 @@ void NcclBatch::send(const NcclSegment& segment, std::uint64_t number) const {
           to, read_view(operation.send, bytes, operand(operation, "send"), tracks_writes()), bytes);
     to += padded(bytes);
   }
-  give_up();
+  forget_results();
 }
 
-void NcclBatch::give_up() const {
+void NcclBatch::forget_results() const {
   for (const NcclOperation& operation : operations_)
     for (const Piece& piece : pieces(operation)) forget_written(piece.to, piece.bytes);
 }
@@ -163,6 +163,7 @@ void NcclBatch::receive(const NcclSegment& segment, std::uint64_t number) const 
         std::memcpy(to, segment.operands(piece.from, number) + at, piece.bytes);
       } else {
         std::vector<const std::byte*> operands;
+        operands.reserve(static_cast<std::size_t>(ranks_));
         for (int r = 0; r < ranks_; ++r) operands.push_back(segment.operands(r, number) + at);
         sum(to, operands, operation.count, operation.type);
       }

@@ -43,7 +43,7 @@ class NcclBatch {
   /// Computes the results. Stops if other work has touched operands or results since `send`.
   void receive(const NcclSegment& segment, std::uint64_t number) const;
   /// Leaves the results' memory as it is, to count as never written.
-  void give_up() const;
+  void forget_results() const;
 
  private:
   /// A stretch of a result.

@@ -100,7 +100,14 @@ NcclResult NcclCommunicator::poll() {
       fail(nccl_invalid_usage, both);
   } else if (state_ == State::issuing) {
     state_ = State::ready;
-    enqueue_batch(std::move(pending_), stream_);
+    if (stream_of(stream_).capture != pending_capture_)
+      stop(
+          "rank {}: {}: the capture has ended or begun before ncclCommGetAsyncError returned "
+          "success",
+          rank_,
+          pending_->what());
+    pending_capture_.reset();
+    enqueue_batch(std::exchange(pending_, nullptr), stream_);
   } else if (state_ == State::closing && launched_ == finished_) {
     segment_->close();
     bool all = true;
@@ -143,7 +150,6 @@ void NcclCommunicator::abort() {
   state_ = State::aborted;
   segment_.reset();
   pending_.reset();
-  if (schedule().order == Order::now) advance_all();
 }
 
 void* NcclCommunicator::register_memory(void* p, std::size_t bytes) {
@@ -182,18 +188,20 @@ NcclResult NcclCommunicator::issue(std::vector<NcclOperation> operations, cudaSt
   auto batch = std::make_shared<const NcclBatch>(std::move(operations), rank_, ranks_);
   check_stream(*batch, stream);
   stream_ = stream;
-  // The real library connects at the first collective: that of a communicator that does not block
-  // is not on the stream before ncclCommGetAsyncError says so.
+  // The real library connects at the first collective: without blocking, its work is not on the
+  // stream before ncclCommGetAsyncError says so.
   if (!blocking_ && !std::exchange(issued_before_, true)) {
     pending_ = std::move(batch);
+    pending_capture_ = stream_of(stream).capture;
     state_ = State::issuing;
     return nccl_in_progress;
   }
-  enqueue_batch(std::move(batch), stream);
+  enqueue_batch(batch, stream);
   return nccl_success;
 }
 
-void NcclCommunicator::enqueue_batch(std::shared_ptr<const NcclBatch> batch, cudaStream_t stream) {
+void NcclCommunicator::enqueue_batch(const std::shared_ptr<const NcclBatch>& batch,
+                                     cudaStream_t stream) {
   if (stream_of(stream).capture == nullptr) note_launch(*batch);
   std::string what = batch->what();
   enqueue(stream,
@@ -214,7 +222,7 @@ void NcclCommunicator::note_launch(const NcclBatch& batch) {
 
 bool NcclCommunicator::execute(const NcclBatch& batch) {
   if (state_ == State::aborted) {
-    batch.give_up();
+    batch.forget_results();
     ++finished_;
     return true;
   }
@@ -281,11 +289,7 @@ bool NcclCommunicator::others_wait() const {
 
 void NcclCommunicator::let_devices_work() {
   const auto& all = communicators();
-  if (schedule().order == Order::now) {
-    if (std::any_of(all.begin(), all.end(), [](const auto& one) { return one->is_alive(); }))
-      advance_all();
-    return;
-  }
+  if (schedule().order == Order::now) return advance_all();
   const auto satisfied = [&] {
     return std::none_of(all.begin(), all.end(), [](const auto& one) { return one->others_wait(); });
   };

@@ -59,7 +59,7 @@ class NcclCommunicator {
   [[nodiscard]] bool others_wait() const;
   void fail(NcclResult error, std::string text);
   void check_stream(const NcclBatch& batch, cudaStream_t stream);
-  void enqueue_batch(std::shared_ptr<const NcclBatch> batch, cudaStream_t stream);
+  void enqueue_batch(const std::shared_ptr<const NcclBatch>& batch, cudaStream_t stream);
   void note_launch(const NcclBatch& batch);
   /// The device executes a batch; false if it has to wait.
   bool execute(const NcclBatch& batch);
@@ -77,11 +77,12 @@ class NcclCommunicator {
 
   bool issued_before_ = false;
   std::shared_ptr<const NcclBatch> pending_;  ///< of state `issuing`
+  std::shared_ptr<Capture> pending_capture_;  ///< that it belongs to
   cudaStream_t stream_ = nullptr;             ///< of the last batch
   std::uint64_t launched_ = 0;
   std::uint64_t finished_ = 0;
 
-  // Of the device.
+  // State of the device.
   const NcclBatch* running_ = nullptr;
   bool posted_ = false;
   std::uint64_t number_ = 0;  ///< of the running batch, or the last one

@@ -112,7 +112,7 @@ std::string NcclSegment::duplicate_device() const {
 }
 
 void NcclSegment::post(std::uint64_t number, std::string_view what) {
-  // A long text keeps its beginning, and a hash of the whole.
+  // A long text is cut, with a hash of the whole.
   std::string text(what);
   if (text.size() >= kText)
     text = fmt::format(

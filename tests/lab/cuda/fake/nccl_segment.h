@@ -10,9 +10,10 @@
 
 namespace fakecuda {
 
-/// The memory that the ranks of one communicator share. It is an anonymous file of the process that
-/// made the id, which the others open through /proc, so that nothing is left of it whatever happens
-/// to the processes. As with the real library, that process must live until all ranks have joined.
+/// The memory that the ranks of one communicator share: an anonymous file of the process that made
+/// the id, which the others open through /proc, so that nothing is left of it when processes are
+/// killed. That process must live until all ranks have joined, which the real library requires,
+/// too.
 class NcclSegment {
  public:
   static constexpr int kMaxRanks = 16;

@@ -13,8 +13,8 @@ namespace fakecuda {
 [[nodiscard]] std::string_view name_of(NcclType type);
 
 /// Writes the sums of `count` elements of each operand: in the order of the ranks, so that all have
-/// equal bits; f16 and bf16 in f32 and rounded once. The real library adds in an order of its own,
-/// and may round halves after each addition.
+/// equal bits; f16 and bf16 in f32 and rounded once. The real library adds in another order, and
+/// may round halves after each addition.
 void sum(std::byte* result,
          const std::vector<const std::byte*>& operands,
          std::size_t count,

@@ -41,7 +41,7 @@ struct NcclId {
   char bytes[kNcclIdBytes];
 };
 
-/// The beginning of ncclConfig_t, which only grows at its end: 2.14 has the first four members,
+/// The first members of ncclConfig_t, which only grows at its end: 2.14 has the first four members,
 /// 2.18 all of these.
 struct NcclConfig {
   std::size_t size = sizeof(NcclConfig);

@@ -209,14 +209,12 @@ void advance_to_shared_work(const std::function<bool()>& satisfied) {
   advance_one(everything().legacy);
   for (std::size_t i = 0; i < streams.size(); ++i) advance_one(*streams[i]);
 }
-// NOLINTEND(modernize-loop-convert)
 
 void push(CUstream_st& stream, Task task) {
   auto& all = everything();
   // The legacy default stream and blocking streams wait for each other.
   if (&stream == &all.legacy) {
-    for (std::size_t i = 0; i < all.streams.size();
-         ++i)  // NOLINT(modernize-loop-convert): as above
+    for (std::size_t i = 0; i < all.streams.size(); ++i)
       if (all.streams[i]->blocking) drain(*all.streams[i]);
   } else if (stream.blocking) {
     drain(all.legacy);
@@ -225,6 +223,7 @@ void push(CUstream_st& stream, Task task) {
   if (schedule().order == Order::now) advance(stream);
   if (schedule().order == Order::random) run_some_at_random();
 }
+// NOLINTEND(modernize-loop-convert)
 
 void enqueue(cudaStream_t handle, std::string what, DeviceWork work) {
   const std::lock_guard guard(api_mutex());

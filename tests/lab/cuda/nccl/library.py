@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The NCCL of this machine, and others in its place: library.py NCCL_PROBE LEARN OLD_NCCL INCOMPLETE_NCCL.
 
-The real library needs no GPU to be loaded, to make an id and to refuse to start. Exit status 77 if there is none.
+The real library needs no GPU to be loaded, to make an id and to refuse to start. Exit status 77 without one.
 """
 import os
 import re

@@ -1,5 +1,5 @@
 // Prints what the NCCL of this machine is, and what it says to a start without a GPU. Exit status
-// 77 if there is no NCCL.
+// 77 without NCCL.
 #include "framework/core/error.h"
 #include "framework/distributed/cuda/nccl_library.h"
 

@@ -68,9 +68,11 @@ std::vector<Outcome> in_children(int children,
                                  const std::function<int(int)>& body,
                                  const std::string& schedule) {
   std::vector<Child> started;
+  started.reserve(static_cast<std::size_t>(children));
   for (int i = 0; i < children; ++i)
     started.push_back(start([&] { return body(i); }, schedule, false));
   std::vector<Outcome> outcomes;
+  outcomes.reserve(started.size());
   for (const Child& child : started) outcomes.push_back(finish(child));
   return outcomes;
 }

@@ -6,7 +6,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstring>
 #include <thread>
 
 using namespace fakecuda;
@@ -197,6 +199,20 @@ TEST_CASE("calls at the wrong time are found") {
   });
 }
 
+TEST_CASE("a capture that ends before its first collective is issued is found") {
+  expect_report("ncclAllReduce of 1 f32: the capture has ended or begun", [](Rank& rank) {
+    rank.start_joining();
+    ok(rank.settle());
+    const OwnStream stream;
+    float* const x = device_values(std::vector<float>{1});
+    cudaGraph_t graph = nullptr;
+    ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    ncclAllReduce(x, x, 1, nccl_f32, kNcclSum, rank.comm, stream);
+    ok(cudaStreamEndCapture(stream, &graph));
+    ok(rank.settle());
+  });
+}
+
 TEST_CASE("other work on the memory of a collective is found") {
   expect_race("which was not written",
               [](const Use& use) {  // the sum does not wait for its operand
@@ -330,6 +346,15 @@ TEST_CASE("slow ranks and old libraries and failures to start") {
     if (rank.rank == 0) return ok(ncclCommAbort(rank.comm));
     demand(rank.settle() == nccl_system_error, "no error");
     demand(std::string(ncclGetLastError(rank.comm)).find("Connection refused") != std::string::npos,
+           "the text");
+    ok(ncclCommAbort(rank.comm));
+  });
+  expect_ends_well("", [](Rank& rank) {  // the process that made the id has ended
+    const int absent = 99'999'999;
+    std::memcpy(rank.id.bytes + 32, &absent, sizeof(absent));
+    rank.start_joining();
+    demand(rank.settle() == nccl_system_error, "no error");
+    demand(std::string(ncclGetLastError(rank.comm)).find("cannot be reached") != std::string::npos,
            "the text");
     ok(ncclCommAbort(rank.comm));
   });

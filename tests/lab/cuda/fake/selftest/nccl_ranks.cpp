@@ -74,10 +74,10 @@ std::vector<Outcome> run_ranks(const Setting& setting, const std::function<void(
   REQUIRE(memory != MAP_FAILED);
   Rank rank{.ranks = setting.ranks, .meetings = new (memory) Meetings{}};
   REQUIRE(ncclGetUniqueId(&rank.id) == nccl_success);
-  const auto outcomes = in_children(
+  auto outcomes = in_children(
       setting.ranks,
       [&](int number) {
-        alarm(60);
+        alarm(30);
         setenv("FAKE_NCCL", ("own_devices," + setting.faults).c_str(), 1);
         rank.rank = number;
         body(rank);

@@ -48,7 +48,7 @@ struct Setting {
   std::string faults;  ///< FAKE_NCCL, in addition to own_devices
 };
 
-/// Runs `body` as each rank, in a process of its own.
+/// Runs `body` in a process for each rank.
 [[nodiscard]] std::vector<Outcome> run_ranks(const Setting& setting,
                                              const std::function<void(Rank&)>& body);
 /// Each rank ends well, with 2, 3 and 4 ranks and each schedule; the seed is a random one.
