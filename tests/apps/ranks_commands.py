@@ -58,7 +58,7 @@ def lr_find_signalled(suite, folder):
 
 
 def files_in(folder):
-    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.name != "output")
+    return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.name not in ("output", "rank.sh"))
 
 
 def for_one_process(suite, folder):
