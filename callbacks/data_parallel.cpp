@@ -4,7 +4,9 @@
 #include "framework/core/fnv1a.h"
 #include "framework/core/log.h"
 #include "framework/distributed/communicator_library.h"
+#include "framework/distributed/device_communicator.h"
 #include "framework/learner/learner.h"
+#include "framework/runtime/transfer.h"
 
 #include <chrono>
 #include <cmath>
@@ -29,9 +31,10 @@ std::uint64_t names_of(nn::ParamStore& params) {
 }
 
 /// Flat buffers have a multiple of 8 bytes.
-std::uint64_t hash_of(const std::vector<Tensor>& parts) {
+std::uint64_t hash_of(Context& ctx, const std::vector<Tensor>& parts) {
   std::uint64_t hash = fnv1a("");
-  for (const Tensor& part : parts) {
+  for (const Tensor& values : parts) {
+    const Tensor part = to_host(ctx, values);
     std::uint64_t word = 0;
     for (std::size_t at = 0; at + sizeof word <= part.bytes(); at += sizeof word) {
       std::memcpy(&word, part.raw() + at, sizeof word);
@@ -41,19 +44,17 @@ std::uint64_t hash_of(const std::vector<Tensor>& parts) {
   return hash;
 }
 
-double check_timeout(double seconds) {
-  check<UsageError>(seconds >= 0 && seconds <= 1e6,
+std::chrono::milliseconds deadline_of(const DataParallelOptions& options) {
+  check<UsageError>(options.timeout >= 0 && options.timeout <= 1e6,
                     "data_parallel: a timeout must have 0 to 1e6 seconds (0: never), not {}",
-                    seconds);
-  return seconds;
+                    options.timeout);
+  return std::chrono::milliseconds(std::llround(options.timeout * 1e3));
 }
 
 }  // namespace
 
 DataParallel::DataParallel(const DataParallelOptions& options)
-    : DataParallel(ranks_of_process({.deadline = std::chrono::milliseconds(
-                                         std::llround(check_timeout(options.timeout) * 1e3))}),
-                   options) {}
+    : DataParallel(ranks_of_process({.deadline = deadline_of(options)}), options) {}
 
 DataParallel::DataParallel(Communicator& communicator, const DataParallelOptions& options)
     : DataParallel(&communicator, options) {}
@@ -68,27 +69,28 @@ DataParallel::DataParallel(Communicator* communicator, const DataParallelOptions
                     "data_parallel: verify={} is below 0 (0: never compare the ranks)",
                     options.verify);
   if (communicator == nullptr || communicator->place().ranks == 1) return;
-  exchange_ = std::make_unique<Exchange>(
-      *communicator,
-      ExchangeOptions{.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
-                      .overlap = options.overlap,
-                      .sync_bn = options.sync_bn});
+  host_ = communicator;
+  deadline_ = deadline_of(options);
+  exchange_options_ = {.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
+                       .overlap = options.overlap,
+                       .sync_bn = options.sync_bn};
 }
+
+DataParallel::~DataParallel() = default;
 
 std::vector<std::string> DataParallel::claims() const { return {"join several ranks"}; }
 
 void DataParallel::attached(Learner& learn) {
-  if (exchange_ == nullptr) return;
-  const Communicator& communicator = exchange_->communicator();
+  if (host_ == nullptr) return;
   const bool on_cpu = learn.context().device().is_cpu();
-  check<UsageError>(!on_cpu || communicator.sums_on_cpu(),
+  check<UsageError>(!on_cpu || host_->sums_on_cpu(),
                     "the processes of torchrun can train on GPUs only: to train on CPUs, start the "
                     "same command by 'mpirun -n {}'",
-                    communicator.place().ranks);
-  check<UsageError>(on_cpu,
-                    "several ranks can only train on CPUs so far: use the device cpu, or one "
-                    "process for {}",
-                    learn.context().device());
+                    host_->place().ranks);
+  exchange_.reset();
+  if (!on_cpu) device_ = device_communicator(*host_, learn.context(), deadline_);
+  exchange_ = std::make_unique<Exchange>(on_cpu ? *host_ : *device_, exchange_options_);
+  exchange_->communicator().keep(learn.params().flat_grad());
 }
 
 void DataParallel::train_begin(Learner& learn) {
@@ -102,7 +104,7 @@ void DataParallel::train_begin(Learner& learn) {
         exchange_->name_of(0),
         exchange_->name_of(rank));
   std::vector<Tensor> state = state_of(params);
-  if (exchange_->different_rank(epochs, hash_of(state)) == 0) return;
+  if (exchange_->different_rank(epochs, hash_of(learn.context(), state)) == 0) return;
   log::info("[data_parallel] the ranks start with different weights: all take rank 0's");
   for (Tensor& part : state) communicator.broadcast_tensor(part, 0);
   params.commit_buffers();
@@ -111,8 +113,8 @@ void DataParallel::train_begin(Learner& learn) {
 
 void DataParallel::epoch_end(Learner& learn) {
   if (exchange_ == nullptr || verify_ == 0 || learn.progress().epoch_clock % verify_ != 0) return;
-  const int rank =
-      exchange_->different_rank(learn.progress().epoch_clock, hash_of(state_of(learn.params())));
+  const int rank = exchange_->different_rank(learn.progress().epoch_clock,
+                                             hash_of(learn.context(), state_of(learn.params())));
   if (rank != 0)
     fail<RanksError>(
         "the weights of {} and {} differ after epoch {}: something changes them on one rank "

@@ -3,6 +3,7 @@
 #include "framework/learner/callback.h"
 #include "framework/learner/exchange.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,11 +35,13 @@ class DataParallel final : public Callback {
   /// launcher it is alone. Throws UsageError for options that make no sense, and as
   /// `ranks_of_process` does.
   explicit DataParallel(const DataParallelOptions& options = {});
-  /// Borrows the communicator; `timeout` has no effect. All ranks do this together.
+  /// Borrows the communicator; `timeout` is for the GPUs. All ranks do this together.
   explicit DataParallel(Communicator& communicator, const DataParallelOptions& options = {});
+  ~DataParallel() override;
 
   [[nodiscard]] std::string_view name() const override { return "data_parallel"; }
   [[nodiscard]] int order() const override { return order::kDataParallel; }
+  [[nodiscard]] bool capturable() const override { return true; }
   [[nodiscard]] std::vector<std::string> claims() const override;
   /// Null with one rank, which then trains as without this callback.
   [[nodiscard]] Exchange* exchange() override { return exchange_.get(); }
@@ -53,6 +56,10 @@ class DataParallel final : public Callback {
   DataParallel(Communicator* communicator, const DataParallelOptions& options);
 
   std::int64_t verify_;
+  Communicator* host_ = nullptr;  // null with one rank
+  std::chrono::milliseconds deadline_{};
+  ExchangeOptions exchange_options_;
+  std::unique_ptr<Communicator> device_;
   std::unique_ptr<Exchange> exchange_;
 };
 

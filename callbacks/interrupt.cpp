@@ -6,7 +6,7 @@
 
 namespace learn::callbacks {
 
-void Interrupt::loss_begin(Learner& learn) {
+void Interrupt::batch_begin(Learner& learn) {
   if (Exchange* const ranks = learn.exchange())
     ranks->request_end(requested_.load(std::memory_order_relaxed));
 }

@@ -14,7 +14,7 @@ class Interrupt final : public Callback {
   [[nodiscard]] std::string_view name() const override { return "interrupt"; }
   [[nodiscard]] int order() const override { return order::kTracker; }
   [[nodiscard]] bool runs_in_sandbox() const override { return true; }
-  void loss_begin(Learner& learn) override;
+  void batch_begin(Learner& learn) override;
   void batch_end(Learner& learn) override;
 
  private:

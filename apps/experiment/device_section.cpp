@@ -63,7 +63,7 @@ void DeviceSection::declare(OptionTable& t) {
 }
 
 ContextOptions DeviceSection::context_options(bool tf32) const {
-  ContextOptions options{.device = choose_device(device),
+  ContextOptions options{.device = choose_device(device, local_rank),
                          .threads = static_cast<int>(threads),
                          .seed = static_cast<std::uint64_t>(seed),
                          .winograd = winograd,

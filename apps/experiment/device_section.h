@@ -18,6 +18,7 @@ struct DeviceSection {
   CudaOptions cuda;  ///< except `tf32`, which the precision sets
   std::int64_t threads = 0;
   std::int64_t seed = 42;
+  int local_rank = 0;  ///< among the processes that train together on this host; no option
 
   void declare(OptionTable& table);
   /// Returns the options of the training's context. Throws DeviceError; warns of options that have

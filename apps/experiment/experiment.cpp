@@ -123,6 +123,8 @@ std::string Experiment::headline() {
   if (ctx_.device().is_cpu()) device += fmt::format(" {} threads", ctx_.threads().threads());
   std::string batch = fmt::format("batch {}", options_.training.batch_size);
   if (Exchange* const ranks = learner_->exchange()) {
+    const RankPlace& place = ranks->communicator().place();
+    if (ctx_.device().is_cuda() && ctx_.device().index == place.local_rank) device = "a GPU";
     device = fmt::format("{} ranks on {} {}, each {}",
                          ranks->ranks(),
                          ranks->hosts(),

@@ -246,8 +246,8 @@ void Learner::backward() {
     tape_.backward(batch_.loss, batch_.seed);
     return;
   }
-  const BatchTotals totals = ranks->agree(state_.progress, batch_, params());
-  weigh(kernels::filled(ctx_, totals.weight));
+  ranks->agree(state_.progress, batch_, params());
+  weigh(ranks->weight(ctx_));
   // Gradients of a batch without an update stay with the rank.
   const bool sends = batch_.outcome == Outcome::pending;
   if (sends)
@@ -257,9 +257,9 @@ void Learner::backward() {
         state_.progress.gradients_held ? GradMode::accumulate : GradMode::overwrite);
   if (sends) tape_.observe_gradients(ranks);
   tape_.backward(batch_.loss, batch_.seed);
-  if (sends) ranks->end_gradients(totals.part);
+  if (sends) ranks->end_gradients();
   batch_.half_gradients_taken = sends;
-  take_totals(totals);
+  take_totals();
 }
 
 /// Puts the batch's weight into the seed; `whole` is the weight of all ranks' shares.
@@ -270,9 +270,10 @@ void Learner::weigh(const Tensor& whole) {
   batch_.seed = factor;
 }
 
-void Learner::take_totals(const BatchTotals& totals) {
-  batch_.loss = tape_.input(kernels::filled(ctx_, totals.loss));
-  batch_.weight = totals.weighted ? kernels::filled(ctx_, totals.weight) : Tensor();
+void Learner::take_totals() {
+  const BatchTotals totals = exchange()->totals(ctx_);
+  batch_.loss = tape_.input(totals.loss);
+  batch_.weight = totals.weight;
 }
 
 /// Counters are updated before the callbacks receive the end event, so that a saved state contains

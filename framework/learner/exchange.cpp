@@ -2,6 +2,8 @@
 
 #include "framework/core/fnv1a.h"
 #include "framework/kernels/cast/cast.h"
+#include "framework/kernels/cast/fill.h"
+#include "framework/kernels/map/map.h"
 #include "framework/kernels/step/gradients.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
@@ -19,11 +21,21 @@ namespace learn {
 namespace {
 
 constexpr std::size_t kHostName = 64;
+// Elements between two values of one sum, so that both have the alignment of tensors.
+constexpr std::int64_t kApart = 64;
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void map_to(Context& ctx,
+            const kernels::MapProgram& program,
+            std::span<const Tensor> inputs,
+            const Tensor& y) {
+  kernels::MapResult result[] = {{y}};
+  kernels::map(ctx, program, inputs, result);
 }
 
 /// The layout of the trained parameters in the flat gradients, as a hash.
@@ -84,6 +96,8 @@ Exchange::Exchange(Communicator& communicator, const ExchangeOptions& options)
   hosts_ = static_cast<int>(std::set(all.begin(), all.end()).size());
 }
 
+Exchange::~Exchange() = default;
+
 Share Exchange::share() const noexcept {
   return {.rank = communicator_.place().rank, .ranks = communicator_.place().ranks};
 }
@@ -93,40 +107,102 @@ void Exchange::gather(Context&, const Tensor& mine, Tensor& all) {
   communicator_.gather_tensor(mine, std::vector<std::int64_t>(names_.size(), mine.elements()), all);
 }
 
-BatchTotals Exchange::agree(const FitProgress& progress,
-                            const BatchRun& batch,
-                            const nn::ParamStore& params) {
-  Word mine{.loss = get(batch.loss.value(), 0),
-            .weight = static_cast<double>(batch.counted()),
-            .value = progress.training ? layout_of(params) : 0,
-            .clock = (progress.training ? progress.batch_clock : progress.batch_in_pass) + 1,
-            .samples = batch.samples(),
-            .about = progress.training ? Word::About::training : Word::About::evaluation,
-            .outcome = static_cast<std::int32_t>(batch.outcome),
-            .weighted = batch.weight.defined() ? 1 : 0,
-            .requests_end = requests_end_};
-  if (batch.weight.defined() && !batch.spare) mine.weight = get(batch.weight, 0);
-  const std::vector<Word> words = meet(mine);
-  if (const int other = first_other(words); other != 0)
-    fail<RanksError>(
-        "{} and {} train other parameters, or with another precision: all ranks must build the "
-        "same model and freeze the same layers",
-        names_.front(),
-        name_of(other));
-  BatchTotals totals{.loss = words.front().loss};
-  double sum = 0;
-  end_requested_ = 0;
-  agreed_ = mine.subject();
-  for (const Word& word : words) {
-    totals.weight += word.weight;
-    if (word.weight > 0) sum += word.weight * word.loss;
-    totals.weighted = totals.weighted || word.weighted != 0;
-    end_requested_ = std::max(end_requested_, word.requests_end);
+Exchange::Word Exchange::word_of(const FitProgress& progress,
+                                 const BatchRun& batch,
+                                 const nn::ParamStore& params) {
+  return {.value = progress.training ? layout_of(params) : 0,
+          .clock = (progress.training ? progress.batch_clock : progress.batch_in_pass) + 1,
+          .samples = batch.samples(),
+          .about = progress.training ? Word::About::training : Word::About::evaluation,
+          .outcome = static_cast<std::int32_t>(batch.outcome)};
+}
+
+void Exchange::agree(const FitProgress& progress, const BatchRun& batch, nn::ParamStore& params) {
+  Word mine = word_of(progress, batch, params);
+  mine.weighted = batch.weight.defined() ? 1 : 0;
+  if (params.context().device().is_cpu()) {
+    mine.loss = get(batch.loss.value(), 0);
+    mine.weight = batch.weight.defined() && !batch.spare ? get(batch.weight, 0)
+                                                         : static_cast<double>(batch.counted());
   }
-  if (totals.weight > 0) totals.loss = sum / totals.weight;
-  totals.part =
-      totals.weight > 0 ? mine.weight / totals.weight : 1 / static_cast<double>(words.size());
-  return totals;
+  meet_for_batch(mine);
+  part_ = static_cast<double>(batch.counted()) / static_cast<double>(batch.samples());
+  begin_totals(params.context(), batch);
+}
+
+void Exchange::agree_on_replay(const FitProgress& progress,
+                               const BatchRun& batch,
+                               const nn::ParamStore& params) {
+  meet_for_batch(word_of(progress, batch, params));
+}
+
+void Exchange::meet_for_batch(const Word& mine) {
+  agreed_ = mine.subject();
+  if (!std::exchange(again_, false) || words_.empty() || words_.front().clock != mine.clock) {
+    words_ = meet(mine);
+    if (const int other = first_other(words_); other != 0)
+      fail<RanksError>(
+          "{} and {} train other parameters, or with another precision: all ranks must build the "
+          "same model and freeze the same layers",
+          names_.front(),
+          name_of(other));
+  }
+  end_requested_ = 0;
+  weighted_ = false;
+  for (const Word& word : words_) {
+    end_requested_ = std::max(end_requested_, word.requests_end);
+    weighted_ = weighted_ || word.weighted != 0;
+  }
+}
+
+void Exchange::begin_totals(Context& ctx, const BatchRun& batch) {
+  if (ctx.device().is_cpu()) {
+    double weight = 0;
+    double loss = 0;
+    for (const Word& word : words_) {
+      weight += word.weight;
+      if (word.weight > 0) loss += word.weight * word.loss;
+    }
+    totals_ = {.loss = kernels::filled(ctx, weight > 0 ? loss / weight : words_.front().loss),
+               .weight = weighted_ ? kernels::filled(ctx, weight) : Tensor()};
+    return;
+  }
+  static const kernels::MapProgram kWeighed =
+      kernels::compile(select(expr::arg(1) > 0, expr::arg(0) * expr::arg(1), 0));
+  Tensor weight = batch.weight;
+  if (!weight.defined() || batch.spare)
+    weight = kernels::filled(ctx, static_cast<double>(batch.counted()));
+  sums_ = ctx.empty({2 * kApart}, DType::f32);
+  kernels::fill(ctx, sums_, 0);
+  Tensor own = sums_.range(kApart, 1);
+  copy(ctx, weight, own);
+  map_to(ctx, kWeighed, std::array{batch.loss.value(), weight}, sums_.range(0, 1));
+  communicator_.set_purpose(agreed_);
+  communicator_.begin_sum(sums_);
+}
+
+/// The result of sums on a GPU, once.
+void Exchange::finish_totals(Context& ctx) {
+  if (!sums_.defined()) return;
+  static const kernels::MapProgram kMean =
+      kernels::compile(expr::arg(0) / select(expr::arg(1) > 0, expr::arg(1), 1));
+  communicator_.finish();
+  totals_.loss = ctx.empty({1}, DType::f32);
+  Tensor weight = ctx.empty({1}, DType::f32);
+  copy(ctx, sums_.range(kApart, 1), weight);
+  map_to(ctx, kMean, std::array{sums_.range(0, 1), weight}, totals_.loss);
+  totals_.weight = weighted_ ? weight : Tensor();
+  sums_ = {};
+}
+
+Tensor Exchange::weight(Context& ctx) {
+  if (weighted_) finish_totals(ctx);
+  return totals_.weight;
+}
+
+BatchTotals Exchange::totals(Context& ctx) {
+  finish_totals(ctx);
+  return std::exchange(totals_, {});
 }
 
 int Exchange::different_rank(std::int64_t clock, std::uint64_t value) {
@@ -140,7 +216,8 @@ int Exchange::first_other(const std::vector<Word>& words) {
   return other == words.end() ? 0 : static_cast<int>(other - words.begin());
 }
 
-std::vector<Exchange::Word> Exchange::meet(const Word& mine) {
+std::vector<Exchange::Word> Exchange::meet(Word mine) {
+  mine.requests_end = requests_end_;
   communicator_.set_purpose(mine.subject());
   const auto begin = Clock::now();
   std::vector<Word> words = gather_from_all(communicator_, mine);
@@ -235,7 +312,7 @@ void Exchange::send(Bucket& bucket) {
   costs_.sent += static_cast<std::int64_t>(values.bytes());
 }
 
-void Exchange::end_gradients(double part) {
+void Exchange::end_gradients() {
   while (sent_ < buckets_.size()) {
     check<Error>(buckets_[sent_].missing == 0,
                  "a gradient of parameter '{}' or a later one is not complete after the backward "
@@ -243,7 +320,7 @@ void Exchange::end_gradients(double part) {
                  params_->info(buckets_[sent_].first_param).name);
     send(buckets_[sent_++]);
   }
-  statistics_.begin(communicator_, *params_, part);
+  statistics_.begin(communicator_, *params_, part_);
   costs_.sent += static_cast<std::int64_t>(params_->flat_buffers().bytes());
   const auto begin = Clock::now();
   communicator_.finish();

@@ -33,9 +33,16 @@ struct ExchangeCosts {
   std::int64_t updates = 0;  ///< backward passes with sums
 };
 
+/// The loss of a batch over the shares of several ranks.
+struct BatchTotals {
+  Tensor loss;    ///< mean over the samples, each weighted as in the loss: one f32 element
+  Tensor weight;  ///< of the loss, see nn::Loss: one f32 element; undefined: the number of samples
+};
+
 /// Makes the batches of several ranks one: each computes its share of the rows, and then all have
 /// the gradients, running statistics, loss and outputs of the whole batch, with the same bits. Used
-/// by the Learner's loop; in host memory.
+/// by the Learner's loop. On a GPU the communicator must be one of that GPU; the host waits for the
+/// other ranks' hosts at each batch, and never for the GPU.
 ///
 /// A gradient is summed as soon as it is complete, in buckets: contiguous ranges of the flat
 /// gradients, never across a parameter group or the border between halves and f32. Their order is
@@ -44,6 +51,7 @@ class Exchange final : public GradientObserver, public RankGather {
  public:
   /// Borrows the communicator. All ranks do this together.
   explicit Exchange(Communicator& communicator, const ExchangeOptions& options = {});
+  ~Exchange() override;
 
   [[nodiscard]] Share share() const noexcept;
   /// This, for a tape, if BatchNorm normalizes the samples of all ranks; otherwise null.
@@ -62,12 +70,22 @@ class Exchange final : public GradientObserver, public RankGather {
     return names_[static_cast<std::size_t>(rank)];
   }
 
-  /// Tells the other ranks about the batch, whose loss is computed, and what they tell. Throws
+  /// Tells the other ranks about the batch, whose loss is computed, and starts its totals. Throws
   /// RanksError, naming a rank, if they are at another batch, decided otherwise, or train other
   /// parameters.
-  [[nodiscard]] BatchTotals agree(const FitProgress& progress,
-                                  const BatchRun& batch,
-                                  const nn::ParamStore& params);
+  void agree(const FitProgress& progress, const BatchRun& batch, nn::ParamStore& params);
+  /// Tells the other ranks about a training batch whose operations were captured, with its totals
+  /// and sums. Throws as `agree`.
+  void agree_on_replay(const FitProgress& progress,
+                       const BatchRun& batch,
+                       const nn::ParamStore& params);
+  /// Says that the batch is attempted again, so that the other ranks do not hear of it twice.
+  void attempt_again() noexcept { again_ = true; }
+  /// The loss's weight of all shares of the batch, one f32 element; undefined if the loss gives no
+  /// weight.
+  [[nodiscard]] Tensor weight(Context& ctx);
+  /// The totals of the batch, once.
+  [[nodiscard]] BatchTotals totals(Context& ctx);
 
   /// The first rank whose `value` is not rank 0's; 0 if all have the same. Compares them at
   /// `clock`, which all ranks must have reached; throws as `agree`.
@@ -78,8 +96,8 @@ class Exchange final : public GradientObserver, public RankGather {
   void begin_gradients(nn::ParamStore& params, DeviceArray<StepControl>& control, GradMode mode);
   void complete(ParamSlot& slot) override;
   /// Ends them, and sums what the batch changed in the running statistics, weighing this rank's by
-  /// `part`. Sets `found_inf` if a half gradient's sum is not finite.
-  void end_gradients(double part);
+  /// its part of the samples. Sets `found_inf` if a half gradient's sum is not finite.
+  void end_gradients();
 
   /// The rows of all ranks in the order of samples, for `rows`, one for each row of `batch`.
   /// Throws UsageError for another number.
@@ -103,7 +121,14 @@ class Exchange final : public GradientObserver, public RankGather {
     Tensor staged{};                    ///< f32 copies of gradients that are kept in halves
   };
 
-  [[nodiscard]] std::vector<Word> meet(const Word& mine);
+  [[nodiscard]] static Word word_of(const FitProgress& progress,
+                                    const BatchRun& batch,
+                                    const nn::ParamStore& params);
+  /// Tells `mine`, and returns the words of all ranks.
+  [[nodiscard]] std::vector<Word> meet(Word mine);
+  void meet_for_batch(const Word& mine);
+  void begin_totals(Context& ctx, const BatchRun& batch);
+  void finish_totals(Context& ctx);
   [[nodiscard]] static int first_other(const std::vector<Word>& words);
   void plan_buckets();
   void add_to_buckets(int group, bool halves);
@@ -116,7 +141,14 @@ class Exchange final : public GradientObserver, public RankGather {
   ExchangeCosts costs_;
   int requests_end_ = 0;
   int end_requested_ = 0;
-  std::string agreed_;  // the batch that the ranks agreed on, for messages
+  std::string agreed_;       // the batch that the ranks agreed on, for messages
+  std::vector<Word> words_;  // about it
+  bool again_ = false;
+
+  double part_ = 0;        // this rank's part of its samples
+  bool weighted_ = false;  // a rank's loss gave a weight
+  Tensor sums_;            // on a GPU and under way: the loss times its weight, and the weight
+  BatchTotals totals_;
 
   // The running backward pass.
   nn::ParamStore* params_ = nullptr;

@@ -1,6 +1,7 @@
 #include "framework/learner/graph_step.h"
 
 #include "framework/core/log.h"
+#include "framework/learner/exchange.h"
 #include "framework/learner/learner.h"
 #include "framework/runtime/transfer.h"
 
@@ -49,12 +50,13 @@ GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   const Place x = place_of(batch.x);
   const Place y = place_of(batch.y);
   for (Kind& kind : kinds_)
-    if (kind.x == x && kind.y == y && kind.first == batch.first) return &kind;
+    if (kind.x == x && kind.y == y && kind.first == batch.first && kind.samples == batch.samples())
+      return &kind;
   if (kinds_.size() == kMaxGraphs) {
     fall_back_to_eager("batches come at too many addresses or in too many shapes");
     return nullptr;
   }
-  kinds_.push_back({.x = x, .y = y, .first = batch.first});
+  kinds_.push_back({.x = x, .y = y, .first = batch.first, .samples = batch.samples()});
   return &kinds_.back();
 }
 
@@ -79,8 +81,12 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
     kind.work.emplace(ctx_, [&] { complete = body(); });
     arena_->thaw();
     kind.work->launch();
+  } catch (const RanksError&) {
+    arena_->thaw();
+    throw;  // to run the batch again would be of no use without the other ranks
   } catch (const Error& error) {
     arena_->thaw();
+    if (Exchange* const ranks = learn.exchange()) ranks->attempt_again();
     // The handler that threw is still the current one.
     fall_back_to_eager(
         fmt::format("an operation in it ({}) waits for the device or allocates memory, or the "
@@ -108,6 +114,8 @@ void GraphStep::capture(Kind& kind, Learner& learn, FunctionRef<bool()> body) {
 }
 
 void GraphStep::replay(const Kind& kind, Learner& learn) {
+  if (Exchange* const ranks = learn.exchange())
+    ranks->agree_on_replay(learn.progress(), learn.batch(), learn.params());
   kind.work->launch();
   hand_over(learn, kind.pred, kind.loss, kind.weight, Outcome::stepped);
   ++counts_.replayed;

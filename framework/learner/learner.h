@@ -396,7 +396,7 @@ class Learner {
   void compute_loss();
   void backward();
   void weigh(const Tensor& whole);
-  void take_totals(const BatchTotals& totals);
+  void take_totals();
   void begin_pass_of(BatchSource& source, std::int64_t epoch);
   void take_share();
   [[nodiscard]] Tensor of_all_ranks(const Tensor& rows);

@@ -73,8 +73,10 @@ void Learner::evaluate_batch(FunctionRef<void()> each_batch) {
   if (cancelled()) return;
   if (batch_.y.defined()) {
     compute_loss();
-    if (Exchange* const ranks = exchange())
-      take_totals(ranks->agree(state_.progress, batch_, params()));
+    if (Exchange* const ranks = exchange()) {
+      ranks->agree(state_.progress, batch_, params());
+      take_totals();
+    }
     state_.valid_losses.add(ctx_, batch_);
   }
   each_batch();

@@ -46,14 +46,6 @@ struct BatchRun : Batch {
   const Callback* unscaled_by = nullptr;  ///< callback that unscaled the gradients
 };
 
-/// Sums over the shares that several ranks have of one batch.
-struct BatchTotals {
-  double loss = 0;        ///< mean over the samples, each weighted as in the loss
-  double weight = 0;      ///< of the loss, see nn::Loss
-  bool weighted = false;  ///< the loss gave it; otherwise it is the number of samples
-  double part = 0;        ///< this rank's part of the weight, 0 to 1
-};
-
 /// The scopes that are open, outermost first, and which of them was cancelled (ADR 0003).
 class ScopeStack {
  public:

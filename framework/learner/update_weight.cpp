@@ -46,7 +46,9 @@ Tensor UpdateWeight::add_weight(Context& ctx, const BatchRun& batch, const Tenso
   Tensor own = batch.weight;
   if (!own.defined() || batch.spare)
     own = kernels::filled(ctx, static_cast<double>(batch.counted()));
-  const Tensor& all = whole.defined() ? whole : own;
+  Tensor all = whole;
+  if (!all.defined())
+    all = batch.weight.defined() ? own : kernels::filled(ctx, static_cast<double>(batch.samples()));
   if (batches_ == 1) {
     static const MapProgram kFirst = kernels::compile(select(expr::arg(0) > 0, expr::arg(0), 1));
     map_to(ctx, kFirst, std::array{all}, first_weight_);

@@ -20,8 +20,8 @@ class UpdateWeight {
   /// Makes room for weights on the device, for a loss that gives them. Not within a step.
   void prepare(Context& ctx);
   /// Adds a batch, the `first` of an update or one whose gradients are added to the earlier ones.
-  /// `whole` is the loss's weight of all shares, one f32 element; undefined if `batch.weight` is
-  /// that or the loss gives no weight. Returns the factor of the seed, one f32 element; undefined
+  /// `whole` is the loss's weight of all shares, one f32 element; undefined without other ranks, or
+  /// if the loss gave no weight. Returns the factor of the seed, one f32 element; undefined
   /// is 1.
   [[nodiscard]] Tensor add(Context& ctx, bool first, const BatchRun& batch, const Tensor& whole);
   /// Prepares for an update of one batch in one process, which needs no weights.

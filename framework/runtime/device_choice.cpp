@@ -97,4 +97,13 @@ Device choose_device(std::string_view name) {
   return Device::cuda(index);
 }
 
+Device choose_device(std::string_view name, int local_rank) {
+  const Device chosen = choose_device(name);
+  if (name == "auto")
+    if (const char* const wanted = environment("LEARN_DEVICE")) name = wanted;
+  const bool numbered = name != "cuda" && name != "auto";
+  if (chosen.is_cpu() || numbered || local_rank == 0 || cuda_status().devices == 1) return chosen;
+  return choose_device(fmt::format("cuda:{}", local_rank));
+}
+
 }  // namespace learn

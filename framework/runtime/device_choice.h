@@ -37,5 +37,9 @@ struct AutoDevice {
 /// the environment names, in the same words, or else `auto_device`. Throws UsageError for other
 /// words and DeviceError, with the reason, if the requested device does not exist or is too old.
 [[nodiscard]] Device choose_device(std::string_view name);
+/// The device of one of several processes that a launcher started on this host: the GPU numbered
+/// `local_rank`, for "cuda", or if "auto" is a GPU and the variable names none. If only one GPU is
+/// visible, as some launchers have it, that one. Throws as the other.
+[[nodiscard]] Device choose_device(std::string_view name, int local_rank);
 
 }  // namespace learn

@@ -84,7 +84,9 @@ int threads_of_rank(Communicator& ranks) {
 }
 
 void share_processors(DeviceSection& device, Communicator* ranks) {
-  if (ranks != nullptr && device.threads == 0) device.threads = threads_of_rank(*ranks);
+  if (ranks == nullptr) return;
+  device.local_rank = ranks->place().local_rank;
+  if (device.threads == 0) device.threads = threads_of_rank(*ranks);
 }
 
 void join_ranks(Experiment& experiment, const std::string& config, Communicator* joined) {
@@ -109,7 +111,9 @@ void join_ranks(Experiment& experiment, const std::string& config, Communicator*
   const RanksSection& options = experiment.options().ranks;
   experiment.learner().add<callbacks::DataParallel>(
       ranks,
-      callbacks::DataParallelOptions{.bucket_mb = options.bucket, .sync_bn = options.sync_bn});
+      callbacks::DataParallelOptions{.bucket_mb = options.bucket,
+                                     .sync_bn = options.sync_bn,
+                                     .timeout = static_cast<double>(options.rank_timeout)});
 }
 
 void part_ranks(Experiment& experiment) {

@@ -11,7 +11,8 @@ namespace learn::cli {
 /// may run on them. All ranks call this together.
 [[nodiscard]] int threads_of_rank(Communicator& ranks);
 
-/// Sets the threads of this rank to its share, unless the user chose a number. Without ranks (null)
+/// Sets the threads of this rank to its share, unless the user chose a number, and its place among
+/// the GPUs of the host. Without ranks (null)
 /// it does nothing. All ranks call this together.
 void share_processors(DeviceSection& device, Communicator* ranks);
 

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Trainings of several ranks on the fake CUDA runtime against one process: training.py MPIRUN NUMBER_FLAG LEARN LIBFAKECUDA [CASE].
+
+Each case trains with 2, 3 and 4 ranks, step by step and captured, with streams that run now, late and at random. The losses equal
+one process's, and all trainings of the same number of ranks have the same bits.
+"""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "apps"))
+import harness  # noqa: E402
+
+MPIRUN, NUMBER, LEARN, FAKE = sys.argv[1:5]
+LIMIT = 280  # seconds; a training takes 3
+TRAIN = ("train --device cuda --data synthetic10 --model small --width 4 --train-limit 43 --valid-limit 11 --batch-size 8 --epochs 2 "
+         "--metrics accuracy,f1,auc --no-report --no-plots --no-progress --rank-timeout 120").split()  # the last batch has 3 samples
+# Another order of sums in f32; half gradients are rounded before the sum over ranks, instead of after it.
+FULL, HALF, BF16 = 2e-5, 2e-2, 1e-1  # bf16 has an eighth of the precision of fp16
+CASES = {
+    "fp32": (["--sync-bn"], FULL),
+    "accumulation": (["--sync-bn", "--accumulate", "2", "--clip-norm", "0.1", "--ema", "0.9"], FULL),
+    "small buckets": (["--sync-bn", "--bucket", "0.001"], FULL),
+    "fp16": (["--sync-bn", "--precision", "fp16"], HALF),
+    "bf16": (["--sync-bn", "--precision", "bf16-amp"], BF16),
+    "mlp": (["--model", "mlp", "--width", "16"], FULL),
+}
+
+
+def trained(folder, words, ranks=1, graph=False, streams="now"):
+    """Losses of all batches, and the parts of the run that must be equal."""
+    folder.mkdir()
+    command = [LEARN, *TRAIN, *words, *(["--cuda-graph"] if graph else [])]
+    if ranks > 1:
+        # The fake runtime is for the ranks, and not for mpirun.
+        command = [MPIRUN, NUMBER, str(ranks), "env", f"LD_PRELOAD={FAKE}", f"FAKE_CUDA_DEVICES={ranks}", f"FAKE_CUDA_STREAMS={streams}", *command]
+        environment = dict(os.environ)
+    else:
+        environment = {**os.environ, "LD_PRELOAD": FAKE, "FAKE_CUDA_STREAMS": streams}
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=LIMIT, env=environment, check=False)
+    if done.returncode != 0 or "not captured" in done.stdout:
+        sys.exit(f"FAILED: {' '.join(command)}\nstatus {done.returncode}\n{done.stdout}")
+    run = folder / "runs/train"
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "batch" in line], harness.result_of(str(run))
+
+
+def difference(a, b):
+    return max(abs(x - y) / max(abs(y), 1e-6) for x, y in zip(a, b, strict=True))
+
+
+def main():
+    seed = random.SystemRandom().randrange(1000)
+    print(f"streams at random: {seed}")
+    wanted = sys.argv[5:] or list(CASES)
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="learn gpu ranks ") as place:
+        for name in wanted:
+            words, tolerance = CASES[name]
+            folder = pathlib.Path(place) / name
+            folder.mkdir()
+            alone, _ = trained(folder / "alone", words)
+            captured = "--accumulate" not in words  # held gradients need the host
+            ways = [(2, False, "now"), (2, captured, "late"), (2, captured, f"rand:{seed}")]
+            if name in ("fp32", "fp16"):
+                ways += [(3, False, "late"), (3, True, "now"), (4, False, f"rand:{seed}"), (4, True, "late")]
+            bits = {}
+            for i, (ranks, graph, streams) in enumerate(ways):
+                losses, result = trained(folder / str(i), words, ranks, graph, streams)
+                far = difference(losses, alone)
+                same = bits.setdefault(ranks, (losses, result)) == (losses, result)
+                good = far <= tolerance and same
+                failures += not good
+                print(f"{'ok    ' if good else 'FAILED'} {name}, {ranks} ranks, {'captured' if graph else 'eager'}, streams {streams}: losses within "
+                      f"{far:.1e}, {'same bits' if same else 'OTHER BITS'}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
