@@ -128,7 +128,7 @@ std::byte* Block::global(const Warp& warp,
   auto* const written = p + written_offset();
   if (access == Access::write) {
     std::memset(written, 1, n);
-  } else if (!surveying_ && std::memchr(written, 0, n) != nullptr) {
+  } else if (!surveying_ && !reads_leftovers() && std::memchr(written, 0, n) != nullptr) {
     fault(instruction,
           warp.thread_of(lane),
           fmt::format("{} of global memory that was not written, byte {} of {}",

@@ -79,7 +79,7 @@ std::vector<float> read_floats(const void* device,
   const std::size_t size = bytes_of(type);
   std::vector<float> values(static_cast<std::size_t>(count));
   const auto* from = static_cast<const std::byte*>(
-      read_view(device, values.size() * size, what, !unwritten_libraries()));
+      read_view(device, values.size() * size, what, !unwritten_libraries() && !reads_leftovers()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_float(from + i * size, type);
   return values;
 }

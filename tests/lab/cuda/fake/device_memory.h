@@ -24,6 +24,9 @@ namespace fakecuda {
 [[nodiscard]] void* write_view(void* device, std::size_t bytes, std::string_view what);
 /// The bytes keep their values and count as never written.
 void forget_written(void* device, std::size_t bytes);
+/// Whether the running work may read bytes that were not written: after a collective is aborted,
+/// what was enqueued after it runs on what is there.
+[[nodiscard]] bool& reads_leftovers();
 /// True if any of the bytes counts as written.
 [[nodiscard]] bool any_written(const void* device, std::size_t bytes);
 /// Stops unless [device, device + bytes) is within one allocation.

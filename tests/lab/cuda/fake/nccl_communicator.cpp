@@ -148,6 +148,7 @@ void NcclCommunicator::destroy() {
 
 void NcclCommunicator::abort() {
   state_ = State::aborted;
+  mark_leftovers();
   segment_.reset();
   pending_.reset();
 }

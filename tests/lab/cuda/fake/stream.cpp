@@ -2,6 +2,7 @@
 
 #include "tests/lab/cuda/fake/capture.h"
 #include "tests/lab/cuda/fake/device.h"
+#include "tests/lab/cuda/fake/device_memory.h"
 #include "tests/lab/cuda/fake/stop.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace fakecuda {
 namespace {
@@ -131,6 +133,11 @@ void destroy_stream(cudaStream_t handle) {
                 [](const auto& stream) { return stream->destroyed && stream->queue.empty(); });
 }
 
+void mark_leftovers() {
+  for (const auto& stream : everything().streams)
+    for (Task& task : stream->queue) task.leftover = true;
+}
+
 cudaEvent_t create_event() {
   auto& events = everything().events;
   events.push_back(std::make_unique<CUevent_st>());
@@ -162,7 +169,10 @@ Progress run_one(CUstream_st& stream) {
   // Out of the queue while it runs, because a host function may call the runtime.
   Task task = std::move(stream.queue.front());
   stream.queue.pop_front();
-  if (task.work.run && !task.work.run()) {
+  const bool before = std::exchange(reads_leftovers(), task.leftover);
+  const bool done = !task.work.run || task.work.run();
+  reads_leftovers() = before;
+  if (!done) {
     stream.queue.push_front(std::move(task));
     return Progress::waits;
   }

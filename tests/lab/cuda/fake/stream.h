@@ -64,6 +64,7 @@ struct Task {
   cudaEvent_t wait = nullptr;
   cudaEvent_t record = nullptr;
   std::uint64_t version = 0;
+  bool leftover = false;  ///< a collective was aborted since: its operands may be incomplete
 };
 
 /// Returns the stream of a handle; the legacy default stream for null. Stops for an invalid handle.
@@ -71,6 +72,8 @@ struct Task {
 [[nodiscard]] CUevent_st& event_of(cudaEvent_t handle);
 [[nodiscard]] cudaStream_t create_stream(bool blocking);
 void destroy_stream(cudaStream_t handle);
+/// Everything that is enqueued now may read what an aborted collective has not written.
+void mark_leftovers();
 [[nodiscard]] cudaEvent_t create_event();
 void destroy_event(cudaEvent_t handle);
 

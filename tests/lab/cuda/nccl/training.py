@@ -2,10 +2,9 @@
 """Trainings of several ranks on the fake CUDA runtime against one process: training.py MPIRUN NUMBER_FLAG LEARN LIBFAKECUDA [CASE].
 
 Each case trains with 2, 3 and 4 ranks, step by step and captured, with streams that run now, late and at random. The losses equal
-one process's, and all trainings of the same number of ranks have the same bits.
+one process's, and all trainings of the same number of ranks have the same bits. Faults of a device end all ranks.
 """
 import json
-import os
 import pathlib
 import random
 import subprocess
@@ -31,23 +30,49 @@ CASES = {
 }
 
 
+FAULTS = ("hang:60@1", "remote:60@1", "timeout:60@0")  # of a rank's device, in epoch 3
+
+
+def command_of(words, ranks, graph=False, **variables):
+    command = [LEARN, *TRAIN, *words, *(["--cuda-graph"] if graph else [])]
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    if ranks == 1:
+        return ["env", f"LD_PRELOAD={FAKE}", *settings, *command]
+    # The fake runtime is for the ranks, and not for mpirun.
+    return [MPIRUN, NUMBER, str(ranks), "env", f"LD_PRELOAD={FAKE}", f"FAKE_CUDA_DEVICES={ranks}", *settings, *command]
+
+
+def run(folder, command):
+    folder.mkdir()
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=LIMIT, check=False)
+    return done.returncode, done.stdout
+
+
 def trained(folder, words, ranks=1, graph=False, streams="now"):
     """Losses of all batches, and the parts of the run that must be equal."""
-    folder.mkdir()
-    command = [LEARN, *TRAIN, *words, *(["--cuda-graph"] if graph else [])]
-    if ranks > 1:
-        # The fake runtime is for the ranks, and not for mpirun.
-        command = [MPIRUN, NUMBER, str(ranks), "env", f"LD_PRELOAD={FAKE}", f"FAKE_CUDA_DEVICES={ranks}", f"FAKE_CUDA_STREAMS={streams}", *command]
-        environment = dict(os.environ)
-    else:
-        environment = {**os.environ, "LD_PRELOAD": FAKE, "FAKE_CUDA_STREAMS": streams}
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=LIMIT, env=environment, check=False)
-    if done.returncode != 0 or "not captured" in done.stdout:
-        sys.exit(f"FAILED: {' '.join(command)}\nstatus {done.returncode}\n{done.stdout}")
-    run = folder / "runs/train"
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [line["loss"] for line in lines if "batch" in line], harness.result_of(str(run))
+    command = command_of(words, ranks, graph, FAKE_CUDA_STREAMS=streams)
+    status, output = run(folder, command)
+    if status != 0 or "not captured" in output:
+        sys.exit(f"FAILED: {' '.join(command)}\nstatus {status}\n{output}")
+    result = folder / "runs/train"
+    lines = [json.loads(line) for line in (result / "metrics.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "batch" in line], harness.result_of(str(result))
+
+
+def ended(folder, fault, graph):
+    """Whether a fault of a device ends all ranks with the cause, and leaves whole checkpoints."""
+    words = ["--epochs", "3", "--rank-timeout", "5"]
+    status, output = run(folder, command_of(words, 2, graph, FAKE_NCCL=fault))
+    try:
+        harness.whole_states(str(folder / "runs/train/weights"))
+        whole = True
+    except ValueError:
+        whole = False
+    good = status == 9 and "NCCL" in output and "FAKE CUDA ERROR" not in output and whole
+    print(f"{'ok    ' if good else 'FAILED'} {fault}, {'captured' if graph else 'eager'}: status {status}, "
+          f"{'whole checkpoints' if whole else 'DAMAGED CHECKPOINTS'}{'' if good else chr(10) + output}", flush=True)
+    return good
 
 
 def difference(a, b):
@@ -78,6 +103,8 @@ def main():
                 failures += not good
                 print(f"{'ok    ' if good else 'FAILED'} {name}, {ranks} ranks, {'captured' if graph else 'eager'}, streams {streams}: losses within "
                       f"{far:.1e}, {'same bits' if same else 'OTHER BITS'}", flush=True)
+        for i, (fault, graph) in enumerate((fault, graph) for fault in (FAULTS if not sys.argv[5:] else ()) for graph in (False, True)):
+            failures += not ended(pathlib.Path(place) / f"fault {i}", fault, graph)
     return 1 if failures else 0
 
 
