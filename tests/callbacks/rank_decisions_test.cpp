@@ -116,6 +116,17 @@ TEST_CASE("A decision of one rank alone is an error that names it") {
       RanksError);
 }
 
+TEST_CASE("Ranks that are at different places are an error that names both") {
+  CHECK_THROWS_WITH_AS(run_ranks(2,
+                                 [](ThreadCommunicator& communicator) {
+                                   Exchange exchange(communicator);
+                                   (void)exchange.different_rank(communicator.place().rank, 0);
+                                 }),
+                       doctest::Contains("rank 0 (testhost) compares weights after 0 epochs, but "
+                                         "rank 1 (testhost) compares weights after 1 epochs"),
+                       RanksError);
+}
+
 TEST_CASE("Ranks that train other layers are an error before anything is summed") {
   CHECK_THROWS_WITH_AS(run_ranks(2,
                                  [](ThreadCommunicator& communicator) {

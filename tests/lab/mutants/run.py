@@ -164,7 +164,7 @@ class Trial:
         if is_script(name):
             interpreter = sys.executable if name.endswith(".py") else "bash"
             return self.step(name, [interpreter, str(TREE / "tests/apps" / name), str(self.build.folder / "bin/learn")])
-        if "cuda" in name or "fake" in name:
+        if re.search("cuda|fake|mpi$", name):  # ctest knows how they are started
             return self.ctest(name, ["--tests-regex", f"^{name}( on FAKE|:)"])
         return self.step(name, [str(self.build.folder / "bin" / name), "--abort-after=1", "--test-suite-exclude=slow"])
 
