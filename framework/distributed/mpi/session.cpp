@@ -3,6 +3,7 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/distributed/mpi/texts.h"
+#include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -34,11 +35,11 @@ class StartWatch {
       std::array<char, 256> host{};
       (void)::gethostname(host.data(), host.size() - 1);
       log::error(
-          "[ranks] {}: not all processes of {} started MPI within {:g} s: one of them hangs, "
+          "[ranks] {}: not all processes of {} started MPI within {}: one of them hangs, "
           "or the network between the hosts is blocked",
           RankPlace{.rank = launcher.rank, .host = host.data()}.name(),
           launcher.name,
-          std::chrono::duration<double>(deadline).count());
+          seconds_text(deadline));
       log::flush();
       std::_Exit(static_cast<int>(ExitCode::ranks));
     });
