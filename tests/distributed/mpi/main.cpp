@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT
 #include "framework/core/error.h"
 #include "framework/distributed/communicator_library.h"
 #include "tests/distributed/mpi/world.h"

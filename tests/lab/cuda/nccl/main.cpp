@@ -1,5 +1,4 @@
 // Test cases that all ranks of mpirun run together, each on its device.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include "framework/core/error.h"
 #include "framework/distributed/communicator_library.h"
 #include "framework/distributed/device_communicator.h"
