@@ -72,6 +72,7 @@ DataParallel::DataParallel(Communicator* communicator, const DataParallelOptions
   host_ = communicator;
   deadline_ = deadline_of(options);
   exchange_options_ = {.bucket_bytes = static_cast<std::size_t>(options.bucket_mb * 1e6),
+                       .wire = options.wire,
                        .overlap = options.overlap,
                        .sync_bn = options.sync_bn};
 }
@@ -90,13 +91,15 @@ void DataParallel::attached(Learner& learn) {
   exchange_.reset();
   if (!on_cpu) device_ = device_communicator(*host_, learn.context(), deadline_);
   exchange_ = std::make_unique<Exchange>(on_cpu ? *host_ : *device_, exchange_options_);
-  exchange_->communicator().keep(learn.params().flat_grad());
 }
 
 void DataParallel::train_begin(Learner& learn) {
   if (exchange_ == nullptr) return;
   Communicator& communicator = exchange_->communicator();
   nn::ParamStore& params = learn.params();
+  communicator.keep(params.flat_grad());
+  if (exchange_options_.wire == Wire::half && params.flat_half_grad().defined())
+    communicator.keep(params.flat_half_grad());
   const std::int64_t epochs = learn.progress().epoch_clock;
   if (const int rank = exchange_->different_rank(epochs, names_of(params)); rank != 0)
     fail<RanksError>(

@@ -14,6 +14,7 @@ namespace learn::callbacks {
 
 struct DataParallelOptions {
   double bucket_mb = 4;     ///< megabytes of gradients that are summed at once
+  Wire wire = Wire::f32;    ///< the type in which gradients are summed
   bool sync_bn = false;     ///< BatchNorm normalizes the samples of all ranks as one batch
   bool overlap = true;      ///< sums gradients during the backward pass
   double timeout = 300;     ///< seconds until a rank that does not answer ends all; 0: never

@@ -77,6 +77,7 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
                              {"ranks", ranks.place().ranks},
                              {"threads", figures.threads},
                              {"bucket_mb", options.bucket},
+                             {"wire", options.wire == Wire::half ? "half" : "f32"},
                              {"overlap", options.overlap},
                              {"images_per_s", rate(median)},
                              {"best", rate(step.front())},
@@ -120,6 +121,10 @@ OptionTable option_table(bench::StepOptions& o) {
   table.number("seconds", o.seconds, kPositive, "S", "seconds of all measurements");
   table.group("Several processes (mpirun, srun), of which each has its share of the batch");
   table.number("bucket", o.bucket, kPositive, "MB", "gradients summed at a time");
+  table.choice("wire",
+               o.wire,
+               {{"f32", Wire::f32}, {"half", Wire::half}},
+               "type in which gradients are summed");
   table.flag("overlap", o.overlap, "sum gradients during the backward pass");
   table.flag("ranks-apart",
              o.ranks_apart,

@@ -224,10 +224,11 @@ struct RankTraining {
               {.report = Report::off}) {
     PrecisionSection{.precision = options.precision}.prepare(learn, false);
     if (together)
-      learn.add<callbacks::DataParallel>(
-          ranks,
-          callbacks::DataParallelOptions{
-              .bucket_mb = options.bucket, .overlap = options.overlap, .verify = 0});
+      learn.add<callbacks::DataParallel>(ranks,
+                                         callbacks::DataParallelOptions{.bucket_mb = options.bucket,
+                                                                        .wire = options.wire,
+                                                                        .overlap = options.overlap,
+                                                                        .verify = 0});
     turns = &learn.add<Turns>();
   }
   static Share share_of(const Communicator& ranks) {

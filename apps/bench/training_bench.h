@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/distributed/communicator.h"
+#include "framework/learner/exchange.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@ struct StepOptions {
   std::int64_t windows = 5;
   double seconds = 2.5;  ///< for all windows together
   // The rest is for several ranks.
+  Wire wire = Wire::f32;
   double bucket = 4;        ///< megabytes of gradients that are summed at once
   bool overlap = true;      ///< sum gradients during the backward pass
   bool ranks_apart = true;  ///< measure the same ranks without exchange, too

@@ -10,6 +10,12 @@ void RanksSection::declare(OptionTable& t) {
          "two small exchanges for each layer and step; otherwise each process normalizes its own");
   t.number("bucket", bucket, {.low = 0.001, .high = 1024}, "MB", "gradients summed at a time")
       .may_change = true;
+  t.choice("wire",
+           wire,
+           {{"f32", Wire::f32}, {"half", Wire::half}},
+           "type in which gradients are summed; half: as bf16, or in the model's halves, which is "
+           "half the traffic and rounds the sums")
+      .may_change = true;
   t.number("rank-timeout",
            rank_timeout,
            {.low = 0, .high = 86400},

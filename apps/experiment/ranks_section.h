@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/core/options/option_table.h"
+#include "framework/learner/exchange.h"
 
 #include <chrono>
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace learn {
 /// here has an effect.
 struct RanksSection {
   bool sync_bn = false;
-  double bucket = 4;                ///< megabytes
+  double bucket = 4;  ///< megabytes
+  Wire wire = Wire::f32;
   std::int64_t rank_timeout = 300;  ///< seconds; 0: for ever
   bool rank_logs = false;
 

@@ -45,12 +45,12 @@ class Communicator {
   /// vain: "the gradients of batch 12".
   virtual void set_purpose(std::string purpose) = 0;
 
-  /// Starts to replace `values` (n), f32 or f64 (on GPUs also f16 or bf16), on all ranks by their
-  /// sum over the ranks. Several sums may be under way. Their values must not be used until
-  /// `finish`. On a GPU it comes after what is enqueued on the compute stream.
+  /// Starts to replace `values` (n), of a floating dtype, on all ranks by their sum over the ranks.
+  /// Halves are rounded after each addition. Several sums may be under way. Their values must not
+  /// be used until `finish`. On a GPU it comes after what is enqueued on the compute stream.
   virtual void begin_sum(const Tensor& values) = 0;
   /// Says that the memory of `values` is summed in every step, wholly or in parts, so that a
-  /// library for GPUs can prepare it. Keeps it. May be called once for each memory, by all ranks.
+  /// library for GPUs can prepare it. Keeps it. Called by all ranks; again, it does nothing.
   virtual void keep(const Tensor& /*values*/) {}
   /// Advances the sums that are under way, and waits for none.
   virtual void progress() = 0;

@@ -38,10 +38,13 @@ void map_to(Context& ctx,
   kernels::map(ctx, program, inputs, result);
 }
 
-/// The layout of the trained parameters in the flat gradients, as a hash.
-std::uint64_t layout_of(const nn::ParamStore& params) {
+/// The layout of the trained parameters in the flat gradients and their sums, as a hash.
+std::uint64_t layout_of(const nn::ParamStore& params, const ExchangeOptions& options) {
   std::vector<std::int64_t> words{static_cast<std::int64_t>(params.working_dtype()),
-                                  static_cast<std::int64_t>(params.master_dtype())};
+                                  static_cast<std::int64_t>(params.master_dtype()),
+                                  static_cast<std::int64_t>(options.bucket_bytes),
+                                  static_cast<std::int64_t>(options.wire),
+                                  options.sync_bn ? 1 : 0};
   for (int group = 0; group < params.groups(); ++group)
     for (const nn::Segment& run : params.segments(group, true))
       words.insert(words.end(), {group, run.begin, run.count, run.first_param});
@@ -109,8 +112,8 @@ void Exchange::gather(Context&, const Tensor& mine, Tensor& all) {
 
 Exchange::Word Exchange::word_of(const FitProgress& progress,
                                  const BatchRun& batch,
-                                 const nn::ParamStore& params) {
-  return {.value = progress.training ? layout_of(params) : 0,
+                                 const nn::ParamStore& params) const {
+  return {.value = progress.training ? layout_of(params, options_) : 0,
           .clock = (progress.training ? progress.batch_clock : progress.batch_in_pass) + 1,
           .samples = batch.samples(),
           .about = progress.training ? Word::About::training : Word::About::evaluation,
@@ -142,8 +145,8 @@ void Exchange::meet_for_batch(const Word& mine) {
     words_ = meet(mine);
     if (const int other = first_other(words_); other != 0)
       fail<RanksError>(
-          "{} and {} train other parameters, or with another precision: all ranks must build the "
-          "same model and freeze the same layers",
+          "{} and {} train other parameters, with another precision, or with other options of "
+          "DataParallel: all ranks must build the same model and freeze the same layers",
           names_.front(),
           name_of(other));
   }
@@ -297,19 +300,55 @@ void Exchange::complete(ParamSlot& slot) {
   communicator_.progress();
 }
 
+Tensor Exchange::gradients(const Bucket& bucket) const {
+  return params_->flat_grad().range(bucket.begin, bucket.count);
+}
+
+Tensor Exchange::half_gradients(const Bucket& bucket) const {
+  return params_->flat_half_grad().range(bucket.begin, bucket.count);
+}
+
+bool Exchange::sends_halves(const Bucket& bucket) const {
+  return bucket.halves && options_.wire == Wire::half && mode_ == GradMode::overwrite;
+}
+
+DType Exchange::type_on_wire(DType gradients) const {
+  if (is_half(gradients)) return options_.wire == Wire::half ? gradients : DType::f32;
+  const bool as_bf16 =
+      options_.wire == Wire::half && gradients == DType::f32 && !is_half(params_->working_dtype());
+  return as_bf16 ? DType::bf16 : gradients;
+}
+
 void Exchange::send(Bucket& bucket) {
   Context& ctx = params_->context();
-  Tensor values = params_->flat_grad().range(bucket.begin, bucket.count);
-  if (bucket.halves)
-    kernels::unscale_to_master_grads(
-        ctx, params_->flat_half_grad().range(bucket.begin, bucket.count), values, *control_, mode_);
-  if (is_half(values.dtype())) {
-    bucket.staged = ctx.empty(values.shape(), DType::f32);
-    kernels::cast(ctx, values, bucket.staged);
-    values = bucket.staged;
+  if (sends_halves(bucket)) {
+    bucket.sent = half_gradients(bucket);
+  } else {
+    bucket.sent = gradients(bucket);
+    if (bucket.halves)
+      kernels::unscale_to_master_grads(ctx, half_gradients(bucket), bucket.sent, *control_, mode_);
+    const DType type = type_on_wire(bucket.sent.dtype());
+    if (type != bucket.sent.dtype()) {
+      Tensor staged = ctx.empty(bucket.sent.shape(), type);
+      kernels::cast(ctx, bucket.sent, staged);
+      bucket.sent = std::move(staged);
+    }
   }
-  communicator_.begin_sum(values);
-  costs_.sent += static_cast<std::int64_t>(values.bytes());
+  communicator_.begin_sum(bucket.sent);
+  costs_.sent += static_cast<std::int64_t>(bucket.sent.bytes());
+}
+
+void Exchange::take(Bucket& bucket) {
+  Context& ctx = params_->context();
+  Tensor values = gradients(bucket);
+  if (sends_halves(bucket)) {
+    kernels::unscale_to_master_grads(ctx, bucket.sent, values, *control_, mode_);
+  } else {
+    if (bucket.sent.dtype() != values.dtype()) kernels::cast(ctx, bucket.sent, values);
+    // The verdict of a rank's own halves is not the same on all ranks, but this one is.
+    if (bucket.halves) kernels::find_non_finite(ctx, values, *control_);
+  }
+  bucket.sent = {};
 }
 
 void Exchange::end_gradients() {
@@ -326,14 +365,7 @@ void Exchange::end_gradients() {
   communicator_.finish();
   costs_.summing += seconds_since(begin);
   ++costs_.updates;
-  Context& ctx = params_->context();
-  for (Bucket& bucket : buckets_) {
-    Tensor values = params_->flat_grad().range(bucket.begin, bucket.count);
-    if (bucket.staged.defined()) kernels::cast(ctx, bucket.staged, values);
-    // The verdict of a rank's own halves is not the same on all ranks, but this one is.
-    if (bucket.halves) kernels::find_non_finite(ctx, values, *control_);
-    bucket.staged = {};
-  }
+  for (Bucket& bucket : buckets_) take(bucket);
   if (params_->flat_half_grad().defined()) params_->drop_half_gradients();
   statistics_.end(*params_);
 }

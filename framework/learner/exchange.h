@@ -17,8 +17,18 @@
 
 namespace learn {
 
+/// The type in which ranks sum their gradients.
+enum class Wire : std::uint8_t {
+  f32,
+  /// Half the bytes, and sums that are rounded after each addition: f32 gradients travel as bf16,
+  /// and those that a half model keeps in halves as these. In a half model the gradients that it
+  /// keeps in f32 (BatchNorm's, and those held over several batches) travel as f32.
+  half,
+};
+
 struct ExchangeOptions {
   std::size_t bucket_bytes = std::size_t{4} << 20U;  ///< of gradients that are summed at once
+  Wire wire = Wire::f32;
   /// Sums gradients during the backward pass; false: after it, for comparisons.
   bool overlap = true;
   /// BatchNorm normalizes the samples of all ranks as one batch, instead of each share by itself.
@@ -91,8 +101,8 @@ class Exchange final : public GradientObserver, public RankGather {
   /// `clock`, which all ranks must have reached; throws as `agree`.
   [[nodiscard]] int different_rank(std::int64_t clock, std::uint64_t value);
 
-  /// Starts the sums of a backward pass. Half gradients are taken to the f32 gradients first, with
-  /// `mode`, and unscaled.
+  /// Starts the sums of a backward pass. Half gradients are taken to the f32 gradients, with
+  /// `mode`, and unscaled: before the sum, or after it if they are sent as halves.
   void begin_gradients(nn::ParamStore& params, DeviceArray<StepControl>& control, GradMode mode);
   void complete(ParamSlot& slot) override;
   /// Ends them, and sums what the batch changed in the running statistics, weighing this rank's by
@@ -118,12 +128,12 @@ class Exchange final : public GradientObserver, public RankGather {
     std::int64_t first_param = 0;       ///< the one that is declared first
     std::int64_t missing = 0;           ///< gradients that are not complete
     bool halves = false;                ///< written as half copies
-    Tensor staged{};                    ///< f32 copies of gradients that are kept in halves
+    Tensor sent{};                      ///< their sum, until the gradients have it
   };
 
-  [[nodiscard]] static Word word_of(const FitProgress& progress,
-                                    const BatchRun& batch,
-                                    const nn::ParamStore& params);
+  [[nodiscard]] Word word_of(const FitProgress& progress,
+                             const BatchRun& batch,
+                             const nn::ParamStore& params) const;
   /// Tells `mine`, and returns the words of all ranks.
   [[nodiscard]] std::vector<Word> meet(Word mine);
   void meet_for_batch(const Word& mine);
@@ -132,7 +142,14 @@ class Exchange final : public GradientObserver, public RankGather {
   [[nodiscard]] static int first_other(const std::vector<Word>& words);
   void plan_buckets();
   void add_to_buckets(int group, bool halves);
+  [[nodiscard]] Tensor gradients(const Bucket& bucket) const;
+  [[nodiscard]] Tensor half_gradients(const Bucket& bucket) const;
+  /// Whether the half gradients of a bucket are sent as they are, and unscaled after the sum.
+  [[nodiscard]] bool sends_halves(const Bucket& bucket) const;
+  [[nodiscard]] DType type_on_wire(DType gradients) const;
   void send(Bucket& bucket);
+  /// Takes the sum to the gradients.
+  void take(Bucket& bucket);
 
   Communicator& communicator_;
   ExchangeOptions options_;

@@ -15,7 +15,7 @@ def cases(train, audited):
         return Case([*command, *case.command[len(TRAIN):]], case.with_option, case.same, hidden, case.before)
 
     return {
-        "lr-find": {name: instead(LR_FIND, train[name], train[name].hidden) for name in (*steps, "sync-bn", "bucket", "rank-timeout")} | {
+        "lr-find": {name: instead(LR_FIND, train[name], train[name].hidden) for name in (*steps, "sync-bn", "bucket", "wire", "rank-timeout")} | {
             "inject": Case(LR_FIND, ["--inject", "spike@3"]),
             "data-dir": Case(["lr-find", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
             "pretrained": Case(LR_FIND, ["--pretrained", "runs/t"], before=TRAIN),

@@ -111,6 +111,7 @@ CASES = {
         "threads": train("--threads 2"),
         "sync-bn": train("--sync-bn", same=ALONE),
         "bucket": train("--bucket 1", same=ALONE),
+        "wire": train("--wire half", same=ALONE),
         "rank-timeout": train("--rank-timeout 60", same=ALONE),
         "rank-logs": train("--rank-logs", same=ALONE),
         "seed": train("--seed 7"),

@@ -152,6 +152,84 @@ TEST_CASE("The result does not depend on buckets, overlap or the run") {
   CHECK(train_in_ranks(c, 3, {.bucket_mb = 1e-4, .overlap = false}) == first);
 }
 
+TEST_CASE("sums in halves follow the sums in f32 with half the bytes") {
+  constexpr double kBFloat = 8e-2;  // gradients of 8 bits
+  constexpr double kHalf = 2e-2;
+  const auto add_accumulation = [](Learner& l) {
+    l.add<callbacks::GradientAccumulation>(callbacks::AccumulateEvery{.batches = 2});
+  };
+  struct OnWire {
+    Case training;
+    double bytes;  // in relation to sums in f32
+  };
+  // The net has 24 + 8 * 27 + 3 * 131 parameters.
+  const std::vector<OnWire> all{
+      {{.name = "fp32", .tolerance = kBFloat}, 0.5},
+      {{.name = "accumulation", .callbacks = add_accumulation, .tolerance = kBFloat}, 0.5},
+      {{.name = "fp16", .callbacks = [](Learner& l) { callbacks::to_fp16(l); }, .tolerance = kHalf},
+       0.5},
+      {{.name = "bf16",
+        .callbacks = [](Learner& l) { callbacks::to_bf16(l); },
+        .tolerance = kBFloat},
+       0.5},
+      {{.name = "autocast",
+        .callbacks = [](Learner& l) { callbacks::to_native_fp16(l); },
+        .tolerance = kBFloat},
+       0.5},
+      {{.name = "pure fp16",
+        .callbacks = [](Learner& l) { callbacks::to_pure_fp16(l); },
+        .tolerance = 0.1},
+       0.5},
+      {{.name = "held halves",
+        .callbacks =
+            [&](Learner& l) {
+              callbacks::to_fp16(l);
+              add_accumulation(l);
+            },
+        .tolerance = kHalf},
+       1},
+  };
+  for (const OnWire& half : all) {
+    CAPTURE(half.training.name);
+    std::array<std::int64_t, 2> sent{};
+    const auto trained = [&](const callbacks::DataParallelOptions& options, int ranks) {
+      Case c = half.training;
+      c.callbacks = [&, more = c.callbacks](Learner& l) {
+        more(l);
+        callbacks::on(l, Event::train_end, [&](Learner& learn) {
+          const Exchange& exchange = *learn.find<callbacks::DataParallel>()->exchange();
+          if (exchange.rank() == 0) sent[options.wire == Wire::half] = exchange.costs().sent;
+        });
+      };
+      return train_in_ranks(c, ranks, options);
+    };
+    const Trained alone = train(half.training, nullptr, {});
+    for (const int ranks : {2, 4}) {
+      CAPTURE(ranks);
+      const Trained full = trained({}, ranks);
+      const Trained halves = trained({.wire = Wire::half}, ranks);
+      check_same_training(halves, alone, half.training.tolerance);
+      CHECK(static_cast<double>(sent[1]) ==
+            doctest::Approx(half.bytes * static_cast<double>(sent[0])));
+      // The sum of two halves is rounded once either way.
+      if (ranks > 2) CHECK((halves.weights == full.weights) == (half.bytes == 1));
+      CHECK(trained({.bucket_mb = 1e-4, .wire = Wire::half}, ranks) == halves);
+    }
+  }
+}
+
+TEST_CASE("an overflow of a sum in halves skips the step on all ranks") {
+  const Case c{.name = "overflow",
+               .callbacks = [](Learner& l) { callbacks::to_fp16(l, {.loss_scale = 0x1p24F}); }};
+  const Trained alone = train(c, nullptr, {});
+  CHECK(alone.control.skipped > 0);
+  for (const int ranks : {2, 4}) {
+    CAPTURE(ranks);
+    // Shares are weighted before the sum: no more overflows than in one process.
+    CHECK(train_in_ranks(c, ranks, {.wire = Wire::half}).control.skipped == alone.control.skipped);
+  }
+}
+
 TEST_CASE("the costs of the exchange are counted") {
   const auto check_costs = [](Learner& l) {
     const Exchange& exchange = *l.find<callbacks::DataParallel>()->exchange();

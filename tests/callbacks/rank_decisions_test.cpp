@@ -137,6 +137,19 @@ TEST_CASE("Ranks that train other layers are an error before anything is summed"
                                  }),
                        doctest::Contains("train other parameters"),
                        RanksError);
+  for (const callbacks::DataParallelOptions& other :
+       {callbacks::DataParallelOptions{.bucket_mb = 1e-4},
+        callbacks::DataParallelOptions{.wire = Wire::half},
+        callbacks::DataParallelOptions{.sync_bn = true}})
+    CHECK_THROWS_WITH_AS(run_ranks(2,
+                                   [&](ThreadCommunicator& communicator) {
+                                     const bool first = communicator.place().rank == 0;
+                                     (void)train({.name = "options"},
+                                                 &communicator,
+                                                 first ? callbacks::DataParallelOptions{} : other);
+                                   }),
+                         doctest::Contains("with other options of DataParallel"),
+                         RanksError);
   CHECK_THROWS_WITH_AS(run_ranks(2,
                                  [](ThreadCommunicator& communicator) {
                                    Case c{.name = "model",

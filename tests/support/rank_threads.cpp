@@ -37,12 +37,18 @@ struct Meeting {
   bool done = false;
 };
 
+double sum_of(double a, double b) { return a + b; }
+float sum_of(float a, float b) { return a + b; }
+Half sum_of(Half a, Half b) { return to_half(to_float(a) + to_float(b)); }
+BFloat16 sum_of(BFloat16 a, BFloat16 b) { return to_bfloat16(to_float(a) + to_float(b)); }
+
 template <class T>
 void add_up(const std::vector<Meeting::Seat>& seats) {
   const auto first = seats.front().values.span<T>();
   std::vector<T> sum(first.begin(), first.end());
   for (std::size_t r = 1; r < seats.size(); ++r)
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += seats[r].values.span<T>()[i];
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] = sum_of(sum[i], seats[r].values.span<T>()[i]);
   for (const Meeting::Seat& seat : seats) {
     Tensor values = seat.values;
     std::ranges::copy(sum, values.span<T>().begin());
@@ -56,10 +62,8 @@ struct Group {
   void carry_out(Meeting& meeting) {
     switch (meeting.kind) {
       case Kind::sum:
-        if (meeting.seats.front().values.dtype() == DType::f64)
-          add_up<double>(meeting.seats);
-        else
-          add_up<float>(meeting.seats);
+        visit_floating(meeting.seats.front().values.dtype(),
+                       [&]<class T>() { add_up<T>(meeting.seats); });
         break;
       case Kind::gather:
         for (const Meeting::Seat& to : meeting.seats) {
@@ -113,9 +117,8 @@ class OneThread final : public ThreadCommunicator {
   void set_purpose(std::string purpose) override { purpose_ = std::move(purpose); }
 
   void begin_sum(const Tensor& values) override {
-    check(values.shape().rank() == 1 &&
-              (values.dtype() == DType::f32 || values.dtype() == DType::f64),
-          "a sum over ranks needs (n) f32 or f64, got {} {}",
+    check(values.shape().rank() == 1 && is_floating(values.dtype()),
+          "a sum over ranks needs (n) of a floating dtype, got {} {}",
           values.shape(),
           values.dtype());
     ++traffic_.sums;

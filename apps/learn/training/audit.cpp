@@ -22,11 +22,11 @@ namespace {
 
 /// Options of a training that do nothing in its first steps.
 std::vector<std::string> without_effect_at_first() {
-  return {"valid-limit",  "shrink-batch", "ema",     "metrics",  "train-metrics", "out",
-          "name",         "save-every",   "monitor", "patience", "nan",           "plots",
-          "progress",     "resume",       "extend",  "exist-ok", "dry-run",       "fast-dev-run",
-          "params",       "print-config", "explain", "report",   "sync-bn",       "bucket",
-          "rank-timeout", "rank-logs"};
+  return {"valid-limit", "shrink-batch", "ema",      "metrics",  "train-metrics", "out",
+          "name",        "save-every",   "monitor",  "patience", "nan",           "plots",
+          "progress",    "resume",       "extend",   "exist-ok", "dry-run",       "fast-dev-run",
+          "params",      "print-config", "explain",  "report",   "sync-bn",       "bucket",
+          "wire",        "rank-timeout", "rank-logs"};
 }
 
 /// The training in fp32, and what makes it one in half precision.

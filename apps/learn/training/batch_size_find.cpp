@@ -54,7 +54,7 @@ std::string suggestion_of(const BatchSizeFindResult& found) {
 
 OptionTable BatchSizeFindCommandOptions::table() {
   OptionTable t = steps_of_train(train).without(
-      {"batch-size", "drop-last", "sync-bn", "bucket", "rank-timeout"});
+      {"batch-size", "drop-last", "sync-bn", "bucket", "wire", "rank-timeout"});
   t.group("This call");
   constexpr Range kSizes{.low = 1, .high = 1 << 20};
   t.number("smallest",

@@ -112,6 +112,7 @@ void join_ranks(Experiment& experiment, const std::string& config, Communicator*
   experiment.learner().add<callbacks::DataParallel>(
       ranks,
       callbacks::DataParallelOptions{.bucket_mb = options.bucket,
+                                     .wire = options.wire,
                                      .sync_bn = options.sync_bn,
                                      .timeout = static_cast<double>(options.rank_timeout)});
 }

@@ -95,6 +95,10 @@ void NcclCommunicator::enqueue(const char* name, FunctionRef<nccl::Result(nccl::
 
 void NcclCommunicator::keep(const Tensor& values) {
   check_device("keep", values);
+  if (std::ranges::any_of(kept_, [&](const Kept& kept) {
+        return kept.memory.raw() == values.raw() && kept.memory.bytes() == values.bytes();
+      }))
+    return;
   Kept kept{values};
   if (nccl::api().comm_register != nullptr && nccl::api().comm_deregister != nullptr &&
       values.bytes() > 0)

@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/log.h"
+#include "framework/distributed/mpi/half_sum.h"
 #include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
@@ -38,6 +39,15 @@ void pause(Clock::duration waited, bool busy) {
     (void)sched_yield();
   else
     std::this_thread::sleep_for(waited < 100ms ? 50us : 500us);
+}
+
+struct Addition {
+  MPI_Datatype type;
+  MPI_Op sum;
+};
+Addition addition_of(DType dtype) {
+  if (is_half(dtype)) return {.type = MPI_UINT16_T, .sum = half_sum(dtype)};
+  return {.type = dtype == DType::f64 ? MPI_DOUBLE : MPI_FLOAT, .sum = MPI_SUM};
 }
 
 const CommunicatorOptions& checked(const CommunicatorOptions& options) {
@@ -95,21 +105,21 @@ void MpiCommunicator::post(CallPlan plan) {
 }
 
 void MpiCommunicator::begin_sum(const Tensor& values) {
-  check(values.shape().rank() == 1 && values.device().is_cpu() &&
-            (values.dtype() == DType::f32 || values.dtype() == DType::f64),
-        "a sum over ranks needs (n) f32 or f64 on the CPU, not {} {}",
+  check(values.shape().rank() == 1 && values.device().is_cpu() && is_floating(values.dtype()),
+        "a sum over ranks needs (n) f32, f64, f16 or bf16 on the CPU, not {} {}",
         values.shape(),
         values.dtype());
   auto start = [this, values = Tensor(values)](std::vector<MPI_Request>& requests) mutable {
     const std::size_t size = size_of(values.dtype());
+    const Addition addition = addition_of(values.dtype());
     const std::size_t part = options_.max_message_bytes / size;
     const auto elements = static_cast<std::size_t>(values.elements());
     for (std::size_t begin = 0; begin < elements; begin += part)
       check_mpi(MPI_Iallreduce(MPI_IN_PLACE,
                                values.raw() + begin * size,
                                static_cast<int>(std::min(part, elements - begin)),
-                               values.dtype() == DType::f64 ? MPI_DOUBLE : MPI_FLOAT,
-                               MPI_SUM,
+                               addition.type,
+                               addition.sum,
                                session_.data(),
                                &requests.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Iallreduce");

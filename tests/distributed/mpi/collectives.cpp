@@ -96,6 +96,37 @@ TEST_CASE("f32 is summed over all ranks with the same bits") { check_sums<float>
 
 TEST_CASE("f64 is summed over all ranks with the same bits") { check_sums<double>(); }
 
+TEST_CASE("halves are summed over all ranks and rounded with the same bits") {
+  Arena arena("test", cpu_pages());
+  const auto check_halves = [&]<class T>(T (*rounded)(float), double unit) {
+    for (const std::size_t size : {0U, 1U, 17U, 65537U}) {
+      CAPTURE(size);
+      Tensor values(arena, {static_cast<std::int64_t>(size)}, kDType<T>);
+      for (std::size_t i = 0; i < size; ++i)
+        values.span<T>()[i] = rounded(value_at<float>(world().place().rank, i));
+      world().begin_sum(values);
+      world().finish();
+      CHECK(same_on_all(values));
+      const int ranks = world().place().ranks;
+      double worst = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        double sum = 0;
+        double magnitude = 0;
+        for (int rank = 0; rank < ranks; ++rank) {
+          sum += to_float(rounded(value_at<float>(rank, i)));
+          magnitude += std::abs(value_at<float>(rank, i));
+        }
+        // One rounding, of half a unit, for each addition of partial sums.
+        const double bound = (ranks - 1) * unit / 2 * magnitude * (1 + ranks * unit);
+        worst = std::max(worst, std::abs(to_float(values.span<T>()[i]) - sum) - bound);
+      }
+      CHECK(worst <= 0);
+    }
+  };
+  check_halves(&to_half, 0x1p-10);
+  check_halves(&to_bfloat16, 0x1p-7);
+}
+
 TEST_CASE("several sums may be under way while a rank works on something else") {
   Arena arena("test", cpu_pages());
   world().set_purpose("many sums");
@@ -163,9 +194,10 @@ TEST_CASE("a gathering ends sums that are under way") {
 
 TEST_CASE("operands that do not fit are refused before anything is sent") {
   Arena arena("test", cpu_pages());
-  CHECK_THROWS_WITH_AS(world().begin_sum(Tensor(arena, {2, 2}, DType::f32)),
-                       doctest::Contains("needs (n) f32 or f64 on the CPU, not (2,2) f32"),
-                       ShapeError);
+  CHECK_THROWS_WITH_AS(
+      world().begin_sum(Tensor(arena, {2, 2}, DType::f32)),
+      doctest::Contains("needs (n) f32, f64, f16 or bf16 on the CPU, not (2,2) f32"),
+      ShapeError);
   CHECK_THROWS_AS(world().begin_sum(Tensor(arena, {2}, DType::i32)), ShapeError);
   std::array<std::byte, 1> one{};
   CHECK_THROWS_AS(world().gather(one, {}, one), ShapeError);

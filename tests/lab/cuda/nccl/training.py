@@ -26,6 +26,8 @@ CASES = {
     "small buckets": (["--sync-bn", "--bucket", "0.001"], FULL),
     "fp16": (["--sync-bn", "--precision", "fp16"], HALF),
     "bf16": (["--sync-bn", "--precision", "bf16-amp"], BF16),
+    "fp32 as bf16": (["--sync-bn", "--wire", "half"], BF16),
+    "fp16 as fp16": (["--sync-bn", "--wire", "half", "--precision", "fp16"], HALF),
     "mlp": (["--model", "mlp", "--width", "16"], FULL),
 }
 
