@@ -110,6 +110,8 @@ OptionTable option_table(bench::StepOptions& o) {
   declare_winograd(table, o.winograd);
   table.flag("graph", o.graph, "run the step as one CUDA graph");
   table.flag("tune", o.tune, "CUDA: time cuDNN's candidates at their first use");
+  table.flag(
+      "one-rank", o.one_rank, "train by DataParallel with one rank, which must cost nothing");
   table.number(
       "threads", o.threads, {.low = 0, .high = 1024}, "N", "CPU threads; 0: one per physical core");
   table.number("warm-up", o.warm_up, kCount, "N", "steps before the measurement");

@@ -298,6 +298,7 @@ StepFigures measure_steps(const StepOptions& options) {
   OneBatch source(ctx, options.batch, dtype, padded);
   Learner learn(ctx, std::move(model), source, {.report = Report::off});
   precision.prepare(learn, false);
+  if (options.one_rank) learn.add<callbacks::DataParallel>();
   const PhaseClock* phases = ctx.device().is_cpu() ? &learn.add<PhaseClock>() : nullptr;
   const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
   learn.add<Stopwatch>(options, figures);

@@ -21,7 +21,8 @@ struct StepOptions {
   std::int64_t threads = 0;  ///< 0: physical cores
   std::int64_t warm_up = 20;
   std::int64_t windows = 5;
-  double seconds = 2.5;  ///< for all windows together
+  double seconds = 2.5;   ///< for all windows together
+  bool one_rank = false;  ///< add DataParallel to a single process
   // The rest is for several ranks.
   Wire wire = Wire::f32;
   double bucket = 4;        ///< megabytes of gradients that are summed at once

@@ -68,12 +68,12 @@ class Step(NamedTuple):
                 f"{self.gflop:.1f}", f"{self.milliseconds:.3f}", f"{rate:.0f}"]
 
 
-def survey(net, build, fake):
+def survey(net, build, fake, *words):
     """The operations of one step."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "survey"
         command = [str(build / "bin/bench_step"), "--model", net.model, "--batch", str(net.batch), "--device", "cuda",
-                   "--precision", net.precision, "--graph", "--warm-up", "4", "--windows", "1", "--seconds", "0.001"]
+                   "--precision", net.precision, "--graph", "--warm-up", "4", "--windows", "1", "--seconds", "0.001", *words]
         ran = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(fake), "FAKE_CUDA_SURVEY": str(file)},
                              capture_output=True, text=True, timeout=TIMEOUT)
         if ran.returncode != 0 or not file.exists():
@@ -150,15 +150,18 @@ def main():
     build = pathlib.Path(sys.argv[2])
     fake = pathlib.Path(sys.argv[3]) if len(sys.argv) == 4 else build / "tests/lab/cuda/fake/libfakecuda.so"
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        one_rank = pool.submit(survey, NETS[0], build, fake, "--one-rank")
         surveyed = list(zip(NETS, pool.map(lambda net: survey(net, build, fake), NETS)))
     if sys.argv[1] == "write":
         STEPS.write_text(markdown(surveyed))
         return
+    if one_rank.result() != surveyed[0][1]:
+        sys.exit(f"{NETS[0].title}: DataParallel with one rank does not have the nodes and bytes of a training without it")
     before = recorded(STEPS.read_text())
     found = [line for net, operations in surveyed for line in complaints(step_of(net, operations), before.get(net))]
     if found:
         sys.exit("\n".join(found) + f"\nIf that is meant, say why in the commit and run: {sys.argv[0]} write BUILD_DIR")
-    print(f"{len(surveyed)} steps do what {STEPS.name} says")
+    print(f"{len(surveyed)} steps do what {STEPS.name} says, and one rank of DataParallel costs nothing")
 
 
 if __name__ == "__main__":
