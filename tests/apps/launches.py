@@ -15,9 +15,11 @@ import time
 
 import harness
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from fault_cases import without_launcher  # noqa: E402
+
 INTERNAL, USAGE, DATA, CHECKPOINT, IO_ERROR, OUT_OF_MEMORY, DIVERGED, RANKS = 1, 2, 3, 4, 5, 6, 7, 9  # exit codes
 LIMIT = 60  # seconds of a case; the machine may be busy
-LAUNCHERS = ("PMI", "SLURM", "OMPI_COMM", "MV2", "WORLD_SIZE")
 # Any user, any number of ranks, no binding to cores that other tests use, and no search for networks.
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -130,7 +132,7 @@ class Suite:
         parser.add_argument("--show", action="store_true", help="all output")
         self.options = parser.parse_args()
         self.learn, self.mpirun = os.path.realpath(self.options.learn), self.options.mpirun
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)} | OPEN_MPI
+        self.environment = without_launcher() | OPEN_MPI
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="learn ranks "))
         self.rows, self.failures, self.lock = [], [], threading.Lock()
         if shutil.which(self.mpirun) is None:

@@ -4,88 +4,32 @@
 Each case plays a scenario of faulty_gpu_rank.cpp on the fake runtime, whose NCCL fails on demand, and checks mpirun's exit
 code, what a user reads, and that all ranks end in time. Prints what failed; exit status 1 then.
 """
-import concurrent.futures
-import os
-import re
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "support"))
+from fault_cases import ANY, DATA, RANKS, judge, judge_stopped, play_all, start  # noqa: E402
+
 MPIRUN, NUMBER, PROGRAM, FAKE = sys.argv[1:5]
-LIMIT = 60  # seconds; the machine may be busy
-DATA, RANKS = 3, 9  # exit codes
-ANY = None  # the exit code is the MPI's
-failures = []
 
 
-def check(what, ok, shown=""):
-    if not ok:
-        failures.append(what)
-        print(f"FAILED: {what}\n{shown}", flush=True)
-
-
-def start(scenario, ranks, deadline, *faults):
+def ranks_of(scenario, ranks, deadline, *faults):
     """Rank 0 has the first of the faults, the last rank the last of them."""
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("PMI", "SLURM", "OMPI_COMM", "MV2", "WORLD_SIZE"))}
     command = [MPIRUN]
     for i, fault in enumerate(faults or [""]):
         number = 1 if i + 1 < len(faults) else ranks - i
         command += [":"] * (i > 0) + [NUMBER, str(number), "env", f"LD_PRELOAD={FAKE}", f"FAKE_CUDA_DEVICES={ranks}",
                                       f"FAKE_NCCL={fault}", PROGRAM, scenario, str(deadline)]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+    return start(command)
 
 
-def ended(process, what):
-    try:
-        output = process.communicate(timeout=LIMIT)[0]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output = process.communicate()[0]
-        check(f"{what}: ends within {LIMIT} s", False, output)
-    return process.returncode, output
-
-
-def play(scenario, ranks, code, *texts, deadline=1000, faults="", never="ended well", within=LIMIT):
-    """Checks the exit code, the time, that each text, a regular expression, is in the output, and that `never` is not."""
-    begin = time.monotonic()
-    what = f"{scenario} {faults}"
-    status, output = ended(start(scenario, ranks, deadline, *faults.split()), what)
-    took = time.monotonic() - begin
-    check(f"{what}: exit code {code}", code in (status, ANY), f"{status}\n{output}")
-    check(f"{what}: ends within {within} s", took < within, f"{took:.1f}\n{output}")
-    for text in texts:
-        check(f"{what}: {text}", re.search(text, output), output)
-    check(f"{what}: not '{never}'", not re.search(never, output), output)
-    check(f"{what}: no fault of the fake runtime", "FAKE CUDA ERROR" not in output and "FAKE NCCL ERROR" not in output, output)
-    if os.environ.get("SHOW"):
-        print(f"--- {what}, {ranks} ranks: {status} after {took:.1f} s\n{output}", flush=True)
+def play(scenario, ranks, code, *texts, deadline=1000, faults="", never="ended well"):
+    judge(f"{scenario} {faults}", ranks_of(scenario, ranks, deadline, *faults.split()), code, *texts, never=f"{never}|FAKE (CUDA|NCCL) ERROR")
 
 
 def stopped(ranks):
-    """The last rank stops; the others end without it, and mpirun kills it."""
-    process = start("stops", ranks, 1000)
-    line = ""
-    while line is not None and not line.startswith("stopping"):
-        line = process.stdout.readline() or None
-    check("stops: the rank stops", line is not None)
-    status, output = ended(process, "stops")
-    check(f"stops: exit code {RANKS}", status == RANKS, f"{status}\n{output}")
-    check("stops: the work is named", re.search(STUCK.format("cuda:0"), output), output)
-    check("stops: the rank is named", re.search(rf"rank {ranks - 1} \(\S+\) did not come to the roll call after the failure of NCCL within 1 s", output), output)
-    if os.environ.get("SHOW"):
-        print(f"--- stops: {status}\n{output}", flush=True)
-    if line:
-        pid = int(line.split()[1])
-        for _ in range(100):
-            if not Path(f"/proc/{pid}").exists():
-                return
-            time.sleep(0.1)
-        os.kill(pid, signal.SIGKILL)
-        check("stops: mpirun ends the stopped rank", False)
+    judge_stopped("stops", ranks_of("stops", ranks, 1000), RANKS, STUCK.format("cuda:0"),
+                  rf"rank {ranks - 1} \(\S+\) did not come to the roll call after the failure of NCCL within 1 s")
 
 
 FAILED = r"error: NCCL failed at rank 0 \(\S+\) during the gradients of batch 12: "
@@ -126,9 +70,4 @@ CASES = [
     lambda: stopped(3),
     lambda: stopped(2),
 ]
-# Most of the time passes in waits.
-with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for done in [pool.submit(case) for case in CASES]:
-        done.result()
-print("FAILED" if failures else "all as promised")
-sys.exit(1 if failures else 0)
+play_all(CASES, 2)
