@@ -14,7 +14,6 @@
 #include <array>
 #include <chrono>
 #include <set>
-#include <span>
 #include <utility>
 
 namespace learn {
@@ -28,14 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-void map_to(Context& ctx,
-            const kernels::MapProgram& program,
-            std::span<const Tensor> inputs,
-            const Tensor& y) {
-  kernels::MapResult result[] = {{y}};
-  kernels::map(ctx, program, inputs, result);
 }
 
 /// The layout of the trained parameters in the flat gradients and their sums, as a hash.
@@ -179,7 +170,7 @@ void Exchange::begin_totals(Context& ctx, const BatchRun& batch) {
   kernels::fill(ctx, sums_, 0);
   Tensor own = sums_.range(kApart, 1);
   copy(ctx, weight, own);
-  map_to(ctx, kWeighed, std::array{batch.loss.value(), weight}, sums_.range(0, 1));
+  kernels::map(ctx, kWeighed, std::array{batch.loss.value(), weight}, sums_.range(0, 1));
   communicator_.set_purpose(agreed_);
   communicator_.begin_sum(sums_);
 }
@@ -193,7 +184,7 @@ void Exchange::finish_totals(Context& ctx) {
   totals_.loss = ctx.empty({1}, DType::f32);
   Tensor weight = ctx.empty({1}, DType::f32);
   copy(ctx, sums_.range(kApart, 1), weight);
-  map_to(ctx, kMean, std::array{sums_.range(0, 1), weight}, totals_.loss);
+  kernels::map(ctx, kMean, std::array{sums_.range(0, 1), weight}, totals_.loss);
   totals_.weight = weighted_ ? weight : Tensor();
   sums_ = {};
 }

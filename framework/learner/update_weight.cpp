@@ -6,20 +6,8 @@
 #include "framework/runtime/transfer.h"
 
 #include <array>
-#include <span>
 
 namespace learn {
-namespace {
-
-using kernels::MapProgram;
-
-/// Computes y = program(inputs...).
-void map_to(Context& ctx, const MapProgram& program, std::span<const Tensor> inputs, Tensor& y) {
-  kernels::MapResult result[] = {{y}};
-  kernels::map(ctx, program, inputs, result);
-}
-
-}  // namespace
 
 void UpdateWeight::prepare(Context& ctx) {
   if (sum_of_weights_.defined()) return;
@@ -50,21 +38,22 @@ Tensor UpdateWeight::add_weight(Context& ctx, const BatchRun& batch, const Tenso
   if (!all.defined())
     all = batch.weight.defined() ? own : kernels::filled(ctx, static_cast<double>(batch.samples()));
   if (batches_ == 1) {
-    static const MapProgram kFirst = kernels::compile(select(expr::arg(0) > 0, expr::arg(0), 1));
-    map_to(ctx, kFirst, std::array{all}, first_weight_);
+    static const kernels::MapProgram kFirst =
+        kernels::compile(select(expr::arg(0) > 0, expr::arg(0), 1));
+    kernels::map(ctx, kFirst, std::array{all}, first_weight_);
     copy(ctx, all, sum_of_weights_);
   } else {
     kernels::add(ctx, sum_of_weights_, all, sum_of_weights_);
   }
-  static const MapProgram kRatio = kernels::compile(expr::arg(0) / expr::arg(1));
+  static const kernels::MapProgram kRatio = kernels::compile(expr::arg(0) / expr::arg(1));
   Tensor ratio = ctx.empty({1}, DType::f32);
-  map_to(ctx, kRatio, std::array{own, first_weight_}, ratio);
+  kernels::map(ctx, kRatio, std::array{own, first_weight_}, ratio);
   return ratio;
 }
 
 void UpdateWeight::divide(nn::ParamStore& params) const {
   if (batches_ <= 1) return;
-  static const MapProgram kMean =
+  static const kernels::MapProgram kMean =
       kernels::compile(select(expr::arg(2) > 0, expr::arg(0) * expr::arg(1), 0) /
                        select(expr::arg(2) > 0, expr::arg(2), 1));
   Context& ctx = params.context();
@@ -73,7 +62,7 @@ void UpdateWeight::divide(nn::ParamStore& params) const {
     for (const nn::Segment& run : params.segments(group)) {
       Tensor grads = params.flat_grad().range(run.begin, run.count);
       if (weighted_)
-        map_to(ctx, kMean, std::array{grads, first_weight_, sum_of_weights_}, grads);
+        kernels::map(ctx, kMean, std::array{grads, first_weight_, sum_of_weights_}, grads);
       else
         kernels::scale(ctx, grads, factor, grads);
     }

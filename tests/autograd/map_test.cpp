@@ -244,8 +244,7 @@ TEST_CASE("map: operands that do not fit are named") {
   const MapProgram program = kernels::compile(product);
   const Tensor a = x.value();
   const auto run = [&](std::vector<Tensor> in, const Tensor& y) {
-    std::vector<MapResult> results{{y}};
-    kernels::map(ctx, program, in, results);
+    kernels::map(ctx, program, in, y);
   };
   CHECK_THROWS_WITH_AS(run({a}, a), doctest::Contains("got 1 and 1"), UsageError);
   CHECK_THROWS_WITH_AS(

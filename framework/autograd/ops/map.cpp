@@ -122,16 +122,15 @@ Var map(const MapFunction& f, std::span<const Var> operands, CastClass cast_clas
     values.push_back(operands[i].value());
     if (operands[i].needs_grad() && static_cast<int>(i) < f.operands()) wanted |= 1U << i;
   }
-  kernels::MapResult y{
-      tape.empty(kernels::broadcast_shape(f.name(), shapes), result_dtype(f.name(), operands))};
-  kernels::map(tape.context(), f.value(), values, std::span(&y, 1));
+  const Tensor y =
+      tape.empty(kernels::broadcast_shape(f.name(), shapes), result_dtype(f.name(), operands));
+  kernels::map(tape.context(), f.value(), values, y);
   if (wanted != 0) {
     const kernels::MapProgram& gradient = f.gradient(wanted);
     for (std::size_t i = 0; i < values.size(); ++i)
       if (!gradient.reads(static_cast<int>(i))) values[i] = Tensor();
   }
-  return tape.record(
-      {operands.begin(), operands.end()}, y.tensor, MapNode(f, wanted, std::move(values)));
+  return tape.record({operands.begin(), operands.end()}, y, MapNode(f, wanted, std::move(values)));
 }
 
 }  // namespace learn::ops

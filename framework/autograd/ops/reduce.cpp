@@ -49,16 +49,6 @@ ReducedShape reduced_shape(std::string_view op, const Shape& x, const Axes& axes
   return shape;
 }
 
-/// results[0] (+)= program(inputs...).
-void map_to(Context& ctx,
-            const MapProgram& program,
-            std::span<const Tensor> inputs,
-            const Tensor& y,
-            GradMode mode = GradMode::overwrite) {
-  kernels::MapResult result{y, mode};
-  kernels::map(ctx, program, inputs, std::span(&result, 1));
-}
-
 struct SumAxesNode final : Node {
   std::string_view op;
   Shape kept;
@@ -69,7 +59,7 @@ struct SumAxesNode final : Node {
   void backward(Tape& tape, const Tensor& dy) override {
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
       const std::array in{dy.view(kept)};
-      map_to(tape.context(), kernels::compile(expr::arg(0) * factor), in, dx, mode);
+      kernels::map(tape.context(), kernels::compile(expr::arg(0) * factor), in, dx, mode);
     });
   }
 };
@@ -88,10 +78,10 @@ struct ExtremeNode final : Node {
       Tensor equal = tape.empty(x.shape(), wide_dtype(x.dtype()));
       Tensor count = tape.empty(y.shape(), equal.dtype());
       const std::array both{x, y};
-      map_to(tape.context(), kIsExtreme, both, equal);
+      kernels::map(tape.context(), kIsExtreme, both, equal);
       kernels::reduce_axes(tape.context(), Reduction::sum, equal, 1, count);
       const std::array all{x, y, dy.view(y.shape()), count};
-      map_to(tape.context(), kShare, all, dx, mode);
+      kernels::map(tape.context(), kShare, all, dx, mode);
     });
   }
 };
@@ -134,14 +124,14 @@ struct SoftmaxNode final : Node {
       if (!logarithm) {
         weighted = tape.empty(y.shape(), wide);
         const std::array both{y, dy};
-        map_to(ctx, kProduct, both, weighted);
+        kernels::map(ctx, kProduct, both, weighted);
       }
       Shape kept = y.shape();
       kept.set(-1, 1);
       Tensor total = tape.empty(kept, wide);
       kernels::reduce_axes(ctx, Reduction::sum, weighted, 1, total);
       const std::array all{y, dy, total};
-      map_to(ctx, logarithm ? kLogGradient : kGradient, all, dx, mode);
+      kernels::map(ctx, logarithm ? kLogGradient : kGradient, all, dx, mode);
     });
   }
 };
@@ -164,13 +154,13 @@ Var normalized(const Var& x, bool logarithm) {
   Tensor y = tape.empty(x.shape(), x.dtype());
   kernels::reduce_axes(ctx, Reduction::max, x.value(), 1, largest);
   const std::array shifted{x.value(), largest, total};
-  map_to(ctx, kPower, shifted, powers);
+  kernels::map(ctx, kPower, shifted, powers);
   kernels::reduce_axes(ctx, Reduction::sum, powers, 1, total);
   const std::array shares{powers, total};
   if (logarithm)
-    map_to(ctx, kLogShare, shifted, y);
+    kernels::map(ctx, kLogShare, shifted, y);
   else
-    map_to(ctx, kShare, shares, y);
+    kernels::map(ctx, kShare, shares, y);
   return tape.record({x}, y, SoftmaxNode(y, logarithm));
 }
 

@@ -177,6 +177,15 @@ void map(Context& ctx,
   run(ctx, args, results);
 }
 
+void map(Context& ctx,
+         const MapProgram& program,
+         std::span<const Tensor> inputs,
+         const Tensor& y,
+         GradMode mode) {
+  MapResult result{y, mode};
+  map(ctx, program, inputs, std::span(&result, 1));
+}
+
 void one_hot(Context& ctx, const Tensor& classes, Tensor& y) {
   constexpr const char* kOp = "one_hot";
   static const MapProgram kEqual = compile(expr::arg(0) == expr::arg(1));

@@ -27,6 +27,13 @@ void map(Context& ctx,
          std::span<const Tensor> inputs,
          std::span<MapResult> results);
 
+/// Computes y (+)= the only output of the program, as `map` with one result.
+void map(Context& ctx,
+         const MapProgram& program,
+         std::span<const Tensor> inputs,
+         const Tensor& y,
+         GradMode mode = GradMode::overwrite);
+
 /// Computes y (+)= x with its dimensions permuted: y's dimension i is x's dimension `order[i]`.
 /// Throws ShapeError, DTypeError, DeviceError.
 void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& y, GradMode mode);
