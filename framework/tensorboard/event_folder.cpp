@@ -1,13 +1,13 @@
 #include "framework/tensorboard/event_folder.h"
 
 #include "framework/core/error.h"
+#include "framework/core/host_name.h"
 #include "framework/core/log.h"
 #include "framework/io/file_system.h"
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -46,10 +46,9 @@ std::int64_t seconds_in(std::string_view name) {
   return seconds > 0 && seconds <= kTenDigits ? seconds : 0;
 }
 
-std::string host_name() {
-  std::array<char, 256> buffer{};
-  (void)::gethostname(buffer.data(), buffer.size() - 1);
-  std::string name = buffer.data();
+/// Returns the host's name, as far as it may be in the name of a file.
+std::string host_in_names() {
+  std::string name = host_name();
   std::erase_if(name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '.'; });
   return name.empty() ? "localhost" : name;
 }
@@ -67,7 +66,8 @@ fs::path new_event_file(const fs::path& folder) {
   std::int64_t seconds = std::time(nullptr);
   for (const std::string& name : there) seconds = std::max(seconds, seconds_in(name) + 1);
   return folder /
-         fmt::format("{}{:010}.{}.{}.{}", kBegin, seconds, host_name(), ::getpid(), there.size());
+         fmt::format(
+             "{}{:010}.{}.{}.{}", kBegin, seconds, host_in_names(), ::getpid(), there.size());
 }
 
 void set_former_events_aside(const fs::path& folder) {

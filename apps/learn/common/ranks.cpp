@@ -2,13 +2,11 @@
 
 #include "apps/learn/common/signals.h"
 #include "framework/core/console.h"
+#include "framework/core/host_name.h"
 #include "framework/core/log.h"
 #include "framework/distributed/communicator_library.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -27,10 +25,7 @@ std::optional<RankPlace> place_among_several() noexcept {
   try {
     const auto launcher = find_launcher();
     if (!launcher || !launcher->several()) return std::nullopt;
-    RankPlace place{.rank = launcher->rank};
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) == 0) place.host = host.data();
-    return place;
+    return RankPlace{.rank = launcher->rank, .host = host_name()};
   } catch (const Error&) {  // variables that contradict each other: the error to be reported
     return std::nullopt;
   }

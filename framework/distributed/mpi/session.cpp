@@ -1,12 +1,12 @@
 #include "framework/distributed/mpi/session.h"
 
 #include "framework/core/error.h"
+#include "framework/core/host_name.h"
 #include "framework/core/log.h"
 #include "framework/distributed/mpi/texts.h"
 #include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -32,12 +32,10 @@ class StartWatch {
       std::unique_lock lock(mutex);
       std::condition_variable_any never;
       if (never.wait_for(lock, stop, time, [&] { return stop.stop_requested(); })) return;
-      std::array<char, 256> host{};
-      (void)::gethostname(host.data(), host.size() - 1);
       log::error(
           "[ranks] {}: not all processes of {} started MPI within {}: one of them hangs, "
           "or the network between the hosts is blocked",
-          RankPlace{.rank = launcher.rank, .host = host.data()}.name(),
+          RankPlace{.rank = launcher.rank, .host = host_name()}.name(),
           launcher.name,
           seconds_text(deadline));
       log::flush();

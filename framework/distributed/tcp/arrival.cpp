@@ -1,3 +1,4 @@
+#include "framework/core/host_name.h"
 #include "framework/core/version.h"
 #include "framework/distributed/rank_texts.h"
 #include "framework/distributed/tcp/start.h"

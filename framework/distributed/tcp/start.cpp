@@ -1,10 +1,8 @@
 #include "framework/distributed/tcp/start.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 
 namespace learn::tcp {
 namespace {
@@ -26,12 +24,6 @@ std::string greeting_text(std::string_view version, std::string_view host, std::
 
 std::uint64_t greeting_number(int rank, int ranks) {
   return static_cast<std::uint64_t>(ranks) << 32U | static_cast<std::uint32_t>(rank);
-}
-
-std::string host_name() {
-  std::array<char, 256> host{};
-  (void)::gethostname(host.data(), host.size() - 1);
-  return host.data();
 }
 
 Star join_ranks(const Launcher& launcher, std::chrono::milliseconds deadline) {

@@ -36,9 +36,6 @@ struct Star {
                                         std::string_view job);
 [[nodiscard]] std::uint64_t greeting_number(int rank, int ranks);
 
-/// The name of this host.
-[[nodiscard]] std::string host_name();
-
 /// Rank 0's part of `join_ranks`, and the other ranks'.
 [[nodiscard]] Star receive_ranks(const Launcher& launcher, std::chrono::milliseconds deadline);
 [[nodiscard]] Star connect_to_rank_0(const Launcher& launcher, std::chrono::milliseconds deadline);

@@ -1,3 +1,4 @@
+#include "framework/core/host_name.h"
 #include "framework/tensor/arena.h"
 #include "tests/distributed/host_calls.h"
 #include "tests/distributed/tcp/rank_processes.h"
@@ -67,7 +68,7 @@ TEST_CASE("TCP: the place is the launcher's and the ranks of a host are numbered
   check_all_well(run_ranks(3, [](Communicator& c) {
     const RankPlace& place = c.place();
     require(place.ranks == 3 && place.local_ranks == 3 && place.local_rank == place.rank, "place");
-    require(place.host == tcp::host_name(), "host " + place.host);
+    require(place.host == host_name(), "host " + place.host);
     require(c.library() == "TCP", c.library());
   }));
   const int port = testing::free_port();
@@ -101,7 +102,7 @@ TEST_CASE("TCP: tensors of the host are gathered and sent but not summed") {
 }
 
 TEST_CASE("TCP: ranks that make different calls all have an error with both") {
-  const std::string host = tcp::host_name();
+  const std::string host = host_name();
   const auto differ = [&](int ranks, FunctionRef<void(Communicator&)> call) {
     return error_of_all(run_ranks(ranks, [&](Communicator& c) {
       c.set_purpose(c.place().rank == ranks - 1 ? "the statistics" : "batch 12");
@@ -136,7 +137,7 @@ TEST_CASE("TCP: a rank that ends its program before the others is named") {
   CHECK(ends[1].code == static_cast<int>(ExitCode::ranks));  // its destructor has the same error
   for (const std::size_t rank : {0U, 2U}) {
     CHECK(ends[rank].code == static_cast<int>(ExitCode::ranks));
-    CHECK(ends[rank].text.find("rank 1 (" + tcp::host_name() +
+    CHECK(ends[rank].text.find("rank 1 (" + host_name() +
                                ") calls the end, the end of the program") != std::string::npos);
   }
 }

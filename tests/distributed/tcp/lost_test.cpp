@@ -1,3 +1,4 @@
+#include "framework/core/host_name.h"
 #include "tests/distributed/tcp/rank_processes.h"
 
 #include <doctest/doctest.h>
@@ -18,7 +19,7 @@ using testing::run_ranks;
 constexpr int kRanks = static_cast<int>(ExitCode::ranks);
 constexpr auto kLong = 20s;  // a deadline that must not be needed
 
-std::string name_of(int rank) { return RankPlace{.rank = rank, .host = tcp::host_name()}.name(); }
+std::string name_of(int rank) { return RankPlace{.rank = rank, .host = host_name()}.name(); }
 
 void call(Communicator& c, const char* purpose = "batch 12") {
   c.set_purpose(purpose);

@@ -1,3 +1,4 @@
+#include "framework/core/host_name.h"
 #include "framework/core/version.h"
 #include "tests/distributed/tcp/rank_processes.h"
 
@@ -91,7 +92,7 @@ TEST_CASE("TCP: ranks that do not come are named on all that have come") {
   for (const Ended& end : ends) {
     CHECK(end.code == kRanks);
     CHECK(end.seconds < 10);
-    CHECK(has(end.text, "rank 1, 3 did not connect to rank 0 (" + tcp::host_name() + ") at port "));
+    CHECK(has(end.text, "rank 1, 3 did not connect to rank 0 (" + host_name() + ") at port "));
     CHECK(has(end.text, "Start all 4 processes with the same MASTER_ADDR"));
   }
 }
