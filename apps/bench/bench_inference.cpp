@@ -2,6 +2,7 @@
 // JSON object on stdout; apps/bench/compare_inference.py compares it with PyTorch and onnxruntime.
 #include "apps/bench/program.h"
 #include "apps/experiment/device_section.h"
+#include "framework/core/seconds_since.h"
 #include "framework/inference/predictor.h"
 #include "framework/tensor/host_tensor.h"
 #include "models/registry.h"
@@ -65,9 +66,6 @@ int main(int argc, char** argv) {
         Tensor images = host_tensor({o.batch, 32, 32, 3}, DType::f32);
         std::ranges::fill(images.span<float>(), 0.5F);
         using Clock = std::chrono::steady_clock;
-        const auto seconds_since = [](Clock::time_point begin) {
-          return std::chrono::duration<double>(Clock::now() - begin).count();
-        };
         for (int i = 0; i < 3; ++i) (void)predict.logits(images);
         std::vector<double> times;
         for (const Clock::time_point begin = Clock::now(); seconds_since(begin) < o.seconds;) {

@@ -4,6 +4,7 @@
 #include "apps/bench/program.h"
 #include "data/loading/loader.h"
 #include "data/sets/image_folder.h"
+#include "framework/core/seconds_since.h"
 #include "framework/io/digest.h"
 
 #include <fmt/core.h>
@@ -19,10 +20,6 @@ using namespace learn;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Options {
   std::filesystem::path data;

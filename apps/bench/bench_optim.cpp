@@ -1,6 +1,7 @@
 // Times a training step's operations on the flat buffers: milliseconds, and GB/s of the traffic
 // that the definition needs. The first row, a copy, shows the memory bandwidth.
 #include "apps/bench/program.h"
+#include "framework/core/seconds_since.h"
 #include "framework/kernels/optim/optim.h"
 #include "framework/kernels/step/gradients.h"
 #include "framework/runtime/transfer.h"
@@ -26,7 +27,7 @@ double seconds(F&& run) {
   for (int i = 0; i < 30; ++i) {
     const auto start = Clock::now();
     run();
-    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    best = std::min(best, seconds_since(start));
   }
   return best;
 }

@@ -2,6 +2,7 @@
 
 #include "apps/experiment/experiment.h"
 #include "framework/core/log.h"
+#include "framework/core/seconds_since.h"
 
 #include <algorithm>
 #include <chrono>
@@ -23,9 +24,7 @@ class RaceClock final : public Callback {
     race_.kept_bytes = static_cast<std::int64_t>(learn.context().persistent().stats().used);
     race_.step_bytes = static_cast<std::int64_t>(learn.context().step().stats().peak);
   }
-  void validate_begin(Learner&) override {
-    race_.seconds += std::chrono::duration<double>(Clock::now() - mark_).count();
-  }
+  void validate_begin(Learner&) override { race_.seconds += seconds_since(mark_); }
   void validate_end(Learner& learn) override {
     race_.accuracy.push_back(learn.results().metrics.at(0).second);
     if (!race_.seconds_to_target && race_.accuracy.back() >= target_) {

@@ -1,6 +1,7 @@
 #include "framework/learner/exchange.h"
 
 #include "framework/core/fnv1a.h"
+#include "framework/core/seconds_since.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/kernels/map/map.h"
@@ -24,10 +25,6 @@ constexpr std::size_t kHostName = 64;
 constexpr std::int64_t kApart = 64;
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// The layout of the trained parameters in the flat gradients and their sums, as a hash.
 std::uint64_t layout_of(const nn::ParamStore& params, const ExchangeOptions& options) {

@@ -6,6 +6,7 @@
 #include "framework/core/console.h"
 #include "framework/core/environment.h"
 #include "framework/core/options/option_table.h"
+#include "framework/core/seconds_since.h"
 #include "framework/core/version.h"
 #include "framework/distributed/communicator_library.h"
 #include "framework/distributed/device_communicator.h"
@@ -140,8 +141,7 @@ double matrix_gflops(Context& ctx, double seconds) {
   do {
     const auto begin = Clock::now();
     kernels::linear_forward(ctx, x, w, {}, y);
-    const std::chrono::duration<double> took = Clock::now() - begin;
-    best = std::max(best, 2e-9 * n * n * n / took.count());
+    best = std::max(best, 2e-9 * n * n * n / seconds_since(begin));
   } while (Clock::now() < end);
   return best;
 }

@@ -3,6 +3,7 @@
 #include "callbacks/checkpointer.h"
 #include "callbacks/lambda.h"
 #include "framework/core/log.h"
+#include "framework/core/seconds_since.h"
 #include "framework/distributed/launcher.h"
 #include "framework/learner/learner.h"
 
@@ -15,10 +16,6 @@ namespace learn::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 struct Times {
   Clock::time_point update;  ///< start of the running one, or of the wait for its data

@@ -9,6 +9,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/seconds_since.h"
 #include "framework/learner/history/recorder.h"
 #include "framework/terminal/text_table.h"
 #include "framework/terminal/word_wrap.h"
@@ -43,7 +44,7 @@ class Stopwatch final : public Callback {
     if (batches_ <= warm_up) return begin_clock(learn);
     samples_ += learn.batch().samples();
     learn.sync_step_clock();  // waits for the device
-    seconds_ = std::chrono::duration<double>(Clock::now() - begin_).count();
+    seconds_ = seconds_since(begin_);
     if (seconds_ >= kEnough && !fit.gradients_held)
       learn.cancel(fit.training ? Scope::train : Scope::validate);
   }

@@ -1,5 +1,6 @@
 #include "framework/learner/find/batch_size_find.h"
 
+#include "framework/core/seconds_since.h"
 #include "framework/learner/find/sandbox.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ class StepTimer final : public Callback {
     const auto window = static_cast<std::int64_t>(window_seconds_.size());
     if (timed < (window + 1) * steps_ / windows_) return;
     learn.sync_step_clock();
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double seconds = seconds_since(begin_);
     const std::int64_t in_window = timed - window * steps_ / windows_;
     window_seconds_.push_back((seconds - seconds_.value_or(0)) / static_cast<double>(in_window));
     seconds_ = seconds;

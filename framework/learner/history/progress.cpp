@@ -3,6 +3,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/seconds_since.h"
 #include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
 #include "framework/terminal/text_table.h"
@@ -25,10 +26,6 @@ std::string figure(double value) {
   const double size = std::abs(value);
   const bool plain = size == 0 || !(size < 1e-3 || size >= 1e5) || std::isnan(value);
   return plain ? fmt::format("{:.4f}", without_nan_sign(value)) : fmt::format("{:.3e}", value);
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/registry.h"
 #include "callbacks/terminate_on_nan.h"
+#include "framework/core/seconds_since.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/layered_net.h"
@@ -247,7 +248,7 @@ TEST_CASE("a slow batch takes its time and changes nothing else") {
     t.learn.add<FaultInjection>(parse_faults(faults));
     const auto begin = std::chrono::steady_clock::now();
     t.learn.fit(1, 0.1);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds = seconds_since(begin);
     return values(t.learn.params().flat_master());
   };
   double slow = 0;

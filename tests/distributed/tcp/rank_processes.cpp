@@ -1,5 +1,7 @@
 #include "tests/distributed/tcp/rank_processes.h"
 
+#include "framework/core/seconds_since.h"
+
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -68,8 +70,8 @@ std::vector<Ended> run_processes(int count, FunctionRef<void(int)> work) {
   bool all_stopped = false;
   for (bool running = true; running;) {
     running = false;
-    const std::chrono::duration<double> passed = Clock::now() - begin;
-    const bool kill_all = all_stopped || passed.count() > 30;
+    const double passed = seconds_since(begin);
+    const bool kill_all = all_stopped || passed > 30;
     all_stopped = true;
     for (std::size_t i = 0; i < processes.size(); ++i) {
       Process& process = processes[i];
@@ -84,7 +86,7 @@ std::vector<Ended> run_processes(int count, FunctionRef<void(int)> work) {
       if (!process.ended) continue;
       ends[i] = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),
                  .text = read_all(process.output),
-                 .seconds = passed.count()};
+                 .seconds = passed};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
