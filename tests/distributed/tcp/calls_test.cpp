@@ -12,16 +12,10 @@
 namespace learn {
 namespace {
 
+using testing::check_all_well;
 using testing::Ended;
 using testing::require;
 using testing::run_ranks;
-
-void check_all_well(const std::vector<Ended>& ends) {
-  for (const Ended& end : ends) {
-    CHECK(end.code == 0);
-    CHECK(end.text == "");
-  }
-}
 
 /// The text of the error that all ranks have; "different" if they differ.
 std::string error_of_all(const std::vector<Ended>& ends) {

@@ -13,6 +13,7 @@ namespace learn {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::check_all_well;
 using testing::Ended;
 using testing::run_ranks;
 
@@ -26,14 +27,41 @@ void call(Communicator& c, const char* purpose = "batch 12") {
   (void)gather_from_all(c, c.place().rank);
 }
 
-void call_with_data(Communicator& c, int from) {
-  std::vector<std::byte> bytes(50'000'000);
-  c.set_purpose("the weights");
-  c.broadcast(bytes, from);
-}
-
 /// Stops this process, until the test kills it.
 void stop() { (void)::raise(SIGSTOP); }
+
+/// Runs ranks that make two calls, between which rank `one` does something else.
+std::vector<Ended> run_between_calls(int ranks,
+                                     int one,
+                                     FunctionRef<void(Communicator&)> between,
+                                     std::chrono::milliseconds deadline = kLong) {
+  return run_ranks(
+      ranks,
+      [&](Communicator& c) {
+        call(c);
+        if (c.place().rank == one) between(c);
+        call(c, "batch 13");
+      },
+      deadline);
+}
+
+/// Runs ranks that send much data, during which rank `lost` gets a signal.
+std::vector<Ended> run_with_data(
+    int ranks, int from, int lost, int signal, std::chrono::milliseconds deadline = kLong) {
+  return run_ranks(
+      ranks,
+      [&](Communicator& c) {
+        if (c.place().rank == lost)
+          std::thread([signal] {
+            std::this_thread::sleep_for(30ms);
+            (void)::kill(::getpid(), signal);
+          }).detach();
+        std::vector<std::byte> bytes(50'000'000);
+        c.set_purpose("the weights");
+        for (int i = 0; i < 100; ++i) c.broadcast(bytes, from);
+      },
+      deadline);
+}
 
 /// Checks that all ranks but `lost` have the same error, soon enough, and returns its text.
 std::string error_of_others(const std::vector<Ended>& ends, int lost, double seconds = 5) {
@@ -50,17 +78,17 @@ std::string error_of_others(const std::vector<Ended>& ends, int lost, double sec
   return text;
 }
 
+void check_all_end_soon(const std::vector<Ended>& ends, ExitCode code) {
+  for (const Ended& end : ends) {
+    CHECK(end.code == static_cast<int>(code));
+    CHECK(end.seconds < 5);
+  }
+}
+
 TEST_CASE("TCP: a killed rank is named at once on all others") {
   for (const int lost : {0, 1, 3}) {
     CAPTURE(lost);
-    const auto ends = run_ranks(
-        4,
-        [&](Communicator& c) {
-          call(c);
-          if (c.place().rank == lost) (void)::raise(SIGKILL);
-          call(c, "batch 13");
-        },
-        kLong);
+    const auto ends = run_between_calls(4, lost, [](Communicator&) { (void)::raise(SIGKILL); });
     CHECK(ends[static_cast<std::size_t>(lost)].code == -SIGKILL);
     CHECK(error_of_others(ends, lost) ==
           "the process of " + name_of(lost) +
@@ -71,17 +99,7 @@ TEST_CASE("TCP: a killed rank is named at once on all others") {
 TEST_CASE("TCP: a rank that is killed while its data is under way is named") {
   for (const int lost : {0, 2}) {
     CAPTURE(lost);
-    const auto ends = run_ranks(
-        3,
-        [&](Communicator& c) {
-          if (c.place().rank == lost)
-            std::thread([] {
-              std::this_thread::sleep_for(30ms);
-              (void)::kill(::getpid(), SIGKILL);
-            }).detach();
-          for (int i = 0; i < 100; ++i) call_with_data(c, lost);
-        },
-        kLong);
+    const auto ends = run_with_data(3, lost, lost, SIGKILL);
     CHECK(error_of_others(ends, lost, 10).find("the process of " + name_of(lost)) == 0);
   }
 }
@@ -89,14 +107,8 @@ TEST_CASE("TCP: a rank that is killed while its data is under way is named") {
 TEST_CASE("TCP: a stopped rank is named after the deadline") {
   for (const int lost : {0, 2}) {
     CAPTURE(lost);
-    const auto ends = run_ranks(
-        3,
-        [&](Communicator& c) {
-          call(c);
-          if (c.place().rank == lost) stop();
-          call(c, "batch 13");
-        },
-        500ms);
+    const auto ends = run_between_calls(
+        3, lost, [](Communicator&) { stop(); }, 500ms);
     CHECK(error_of_others(ends, lost, 8) ==
           name_of(lost) + " did not come to batch 13 within 0.5 s");
     const double wait = lost == 0 ? 2.5 : 0.5;  // rank 0 may still answer
@@ -107,18 +119,7 @@ TEST_CASE("TCP: a stopped rank is named after the deadline") {
 TEST_CASE("TCP: a rank that stops in the middle of its data is named") {
   for (const int lost : {0, 1}) {
     CAPTURE(lost);
-    const auto ends = run_ranks(
-        2,
-        [&](Communicator& c) {
-          if (c.place().rank == lost)
-            std::thread([] {
-              std::this_thread::sleep_for(30ms);
-              stop();
-            }).detach();
-          for (int i = 0; i < 100; ++i) call_with_data(c, 0);
-        },
-        500ms);
-    const std::string text = error_of_others(ends, lost, 8);
+    const std::string text = error_of_others(run_with_data(2, 0, lost, SIGSTOP, 500ms), lost, 8);
     CHECK(text.find(name_of(lost)) == 0);
     CHECK(text.find("the weights") != std::string::npos);
   }
@@ -163,7 +164,7 @@ TEST_CASE("TCP: a rank whose deadline passes first learns who is missing from ra
 }
 
 TEST_CASE("TCP: rank 0 may answer until two seconds after the deadline") {
-  const auto ends = run_ranks(
+  check_all_well(run_ranks(
       2,
       [](Communicator& c) {
         call(c);
@@ -171,12 +172,11 @@ TEST_CASE("TCP: rank 0 may answer until two seconds after the deadline") {
         call(c, "batch 13");
         call(c, "batch 14");
       },
-      300ms);
-  for (const Ended& end : ends) CHECK(end.text == "");
+      300ms));
 }
 
 TEST_CASE("TCP: deadline 0 waits for ever") {
-  const auto ends = run_ranks(
+  check_all_well(run_ranks(
       2,
       [](Communicator& c) {
         for (const int slow : {0, 1}) {
@@ -184,25 +184,14 @@ TEST_CASE("TCP: deadline 0 waits for ever") {
           call(c);
         }
       },
-      0ms);
-  for (const Ended& end : ends) CHECK(end.text == "");
+      0ms));
 }
 
 TEST_CASE("TCP: a rank ends all with its code") {
   for (const int first : {0, 1, 2}) {
     CAPTURE(first);
-    const auto ends = run_ranks(
-        3,
-        [&](Communicator& c) {
-          call(c);
-          if (c.place().rank == first) c.end_all(ExitCode::data);
-          call(c, "batch 13");
-        },
-        kLong);
-    for (const Ended& end : ends) {
-      CHECK(end.code == static_cast<int>(ExitCode::data));
-      CHECK(end.seconds < 5);
-    }
+    const auto end = [](Communicator& c) { c.end_all(ExitCode::data); };
+    check_all_end_soon(run_between_calls(3, first, end), ExitCode::data);
   }
 }
 
@@ -217,21 +206,11 @@ TEST_CASE("TCP: progress ends a rank that makes no calls") {
         }
       },
       kLong);
-  for (const Ended& end : ends) {
-    CHECK(end.code == static_cast<int>(ExitCode::io));
-    CHECK(end.seconds < 5);
-  }
+  check_all_end_soon(ends, ExitCode::io);
 }
 
 TEST_CASE("TCP: a rank that an error ends does not wait for the others") {
-  const auto ends = run_ranks(
-      3,
-      [&](Communicator& c) {
-        call(c);
-        if (c.place().rank == 2) fail<DataError>("damaged");
-        call(c, "batch 13");
-      },
-      kLong);
+  const auto ends = run_between_calls(3, 2, [](Communicator&) { fail<DataError>("damaged"); });
   CHECK(ends[2].text == "damaged");
   CHECK(error_of_others({ends[0], ends[1]}, -1).find("the process of " + name_of(2)) == 0);
 }

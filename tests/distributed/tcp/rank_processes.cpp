@@ -2,6 +2,7 @@
 
 #include "framework/core/seconds_since.h"
 
+#include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -91,6 +92,13 @@ std::vector<Ended> run_processes(int count, FunctionRef<void(int)> work) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return ends;
+}
+
+void check_all_well(const std::vector<Ended>& ends) {
+  for (const Ended& end : ends) {
+    CHECK(end.code == 0);
+    CHECK(end.text == "");
+  }
 }
 
 void require(bool ok, const std::string& text) {

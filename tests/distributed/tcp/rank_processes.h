@@ -24,6 +24,9 @@ inline constexpr int kOtherError = 99;
 /// ended, and all after 30 s.
 [[nodiscard]] std::vector<Ended> run_processes(int count, FunctionRef<void(int)> work);
 
+/// Checks that no process had an error.
+void check_all_well(const std::vector<Ended>& ends);
+
 /// Throws an exception with the text unless `ok`, for the work of a process.
 void require(bool ok, const std::string& text);
 

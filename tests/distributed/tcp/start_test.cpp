@@ -17,6 +17,7 @@ namespace learn {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::check_all_well;
 using testing::Ended;
 using testing::free_port;
 using testing::launcher_of;
@@ -55,17 +56,10 @@ std::string greet(int port, std::uint64_t number, const std::string& greeting) {
   return {};
 }
 
-void check_joined(const std::vector<Ended>& ends) {
-  for (const Ended& end : ends) {
-    CHECK(end.code == 0);
-    CHECK(end.text == "");
-  }
-}
-
 TEST_CASE("TCP: ranks join by a name and over IPv6") {
   for (const char* const host : {"localhost", "127.0.0.1", "::1"}) {
     const int port = free_port();
-    check_joined(run_processes(3, [&](int rank) {
+    check_all_well(run_processes(3, [&](int rank) {
       Launcher launcher = launcher_of(rank, 3, port);
       launcher.meeting->host = host;
       join(launcher);
@@ -79,7 +73,7 @@ TEST_CASE("TCP: rank 0 may come last") {
     if (rank == 0) std::this_thread::sleep_for(700ms);
     join(launcher_of(rank, 3, port));
   });
-  check_joined(ends);
+  check_all_well(ends);
   CHECK(ends[1].seconds < 10);
 }
 
@@ -145,7 +139,7 @@ TEST_CASE("TCP: strangers that send rubbish or nothing do not disturb the start"
                                        "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
                                        "learnTCP",
                                        "learnTCP\2\0\0\0........................"}) {
-    check_joined(run_processes(2, [&](int rank) {
+    check_all_well(run_processes(2, [&](int rank) {
       if (rank == 0) return join(launcher_of(0, 2, port));
       const tcp::Socket silent = connected(port);
       (void)::send(silent.descriptor(), bytes.data(), bytes.size(), 0);
@@ -160,7 +154,7 @@ TEST_CASE("TCP: strangers that send rubbish or nothing do not disturb the start"
 
 TEST_CASE("TCP: a stranger that sends nothing is disconnected after five seconds") {
   const int port = free_port();
-  check_joined(run_processes(2, [&](int rank) {
+  check_all_well(run_processes(2, [&](int rank) {
     if (rank == 0) return join(launcher_of(0, 2, port));
     const tcp::Socket silent = connected(port);
     char byte = 0;
@@ -178,7 +172,7 @@ TEST_CASE("TCP: processes that do not belong to the job are refused with the rea
   const int port = free_port();
   const auto one_of = [](int ranks, int rank) { return tcp::greeting_number(rank, ranks); };
   const std::string good = tcp::greeting_text(LEARN_VERSION, "nodeb", "test");
-  check_joined(run_processes(2, [&](int rank) {
+  check_all_well(run_processes(2, [&](int rank) {
     if (rank == 0) return join(launcher_of(0, 3, port));
     const auto refused = [&](std::uint64_t number, const std::string& text, const char* reason) {
       const std::string answer = greet(port, number, text);
