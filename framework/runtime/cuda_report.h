@@ -12,6 +12,15 @@ struct CudaDeviceInfo {
   int minor = 0;
 };
 
+/// The link between two devices, by which NCCL can send without a copy in host memory.
+struct CudaLink {
+  int first = 0;  ///< number of a device
+  int second = 0;
+  bool peer_access = false;  ///< each device can read and write the memory of the other
+  bool atomics = false;      ///< in hardware, over this link: true for NVLink, false for PCIe
+  int rank = 0;              ///< of its performance: 0 for the fastest links of this machine
+};
+
 /// A library that the CUDA backend loads when an operation first needs it.
 struct CudaLibrary {
   std::string name;
@@ -26,6 +35,7 @@ struct CudaReport {
   std::string runtime;  ///< CUDA that the backend was built with; empty: no backend
   std::vector<CudaDeviceInfo> devices;
   std::vector<CudaLibrary> libraries;  ///< cuDNN, cuBLASLt; none without the CUDA backend
+  std::vector<CudaLink> links = {};    ///< one for each pair of devices, `first` below `second`
 };
 
 /// Loads the libraries, which takes a second or two at the first call. Never throws: what is not

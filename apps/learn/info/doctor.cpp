@@ -2,6 +2,7 @@
 #include "apps/experiment/device_section.h"
 #include "apps/learn/cli/command.h"
 #include "apps/learn/common/host.h"
+#include "apps/learn/info/gpu_ranks.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/core/environment.h"
@@ -109,19 +110,30 @@ std::string nccl_text(const NcclReport& report) {
   return fmt::format("{}, {}", report.version, report.file);
 }
 
-/// The launcher that started this process; the error, if the environment contradicts itself.
-std::string launcher_text() {
+std::string launcher_text(const std::optional<Launcher>& launcher) {
+  if (!launcher) return "none";
+  if (!launcher->meeting) return "started by " + launcher->text();
+  return fmt::format("started by {}; rank 0 listens at {}:{}",
+                     launcher->text(),
+                     launcher->meeting->host,
+                     launcher->meeting->port);
+}
+
+/// The libraries of several ranks, the launcher that started this process (the error, if the
+/// environment contradicts itself), and the GPUs of ranks with the links between them.
+void add_rank_rows(TextTable& table, const CudaReport& report) {
+  table.row({"mpi", mpi_text(mpi_report())});
+  table.row({"nccl", nccl_text(nccl_report())});
+  std::optional<Launcher> launcher;
   try {
-    const std::optional<Launcher> launcher = find_launcher();
-    if (!launcher) return "none";
-    if (!launcher->meeting) return "started by " + launcher->text();
-    return fmt::format("started by {}; rank 0 listens at {}:{}",
-                       launcher->text(),
-                       launcher->meeting->host,
-                       launcher->meeting->port);
+    launcher = find_launcher();
+    table.row({"launcher", launcher_text(launcher)});
   } catch (const Error& error) {
-    return error.what();
+    table.row({"launcher", error.what()});
   }
+  if (report.devices.empty()) return;
+  table.row({"gpu ranks", gpu_ranks_text(report.devices.size(), launcher)});
+  if (!report.links.empty()) table.row({"gpu links", gpu_links_text(report.links)});
 }
 
 std::string place_text(const fs::path& found) {
@@ -148,8 +160,9 @@ double matrix_gflops(Context& ctx, double seconds) {
 
 /// `learn doctor`: reports the program, the machine's capabilities, the available data sets, the
 /// speed of a matrix product, CUDA's devices, driver and libraries, the choice of --device auto
-/// with its reason, MPI, NCCL, and the launcher of the process. For bug reports, and for "why is my
-/// GPU not used?". Reports missing parts, but fails only for bad options.
+/// with its reason, MPI, NCCL, the launcher of the process, and the GPUs of ranks and their links.
+/// For bug reports, and for "why is my GPU not used?". Reports missing parts, but fails only for
+/// bad options.
 int doctor(const DoctorOptions& options) {
   TextTable table({{"what"}, {"on this machine"}});
   const data::DataOptions data_options{.directory = options.data_dir};
@@ -160,10 +173,9 @@ int doctor(const DoctorOptions& options) {
   table.row({"cpu", processor_text()});
   table.row({"memory", memory_text()});
   table.row({"disk", disk_text()});
-  add_cuda_rows(table, cuda_status(), cuda_report());
-  table.row({"mpi", mpi_text(mpi_report())});
-  table.row({"nccl", nccl_text(nccl_report())});
-  table.row({"launcher", launcher_text()});
+  const CudaReport report = cuda_report();
+  add_cuda_rows(table, cuda_status(), report);
+  add_rank_rows(table, report);
   table.row({"cifar10", place_text(data::find_cifar10(data_options))});
   table.row({"cifar100", place_text(data::find_cifar100(data_options))});
   Context ctx({.device = Device::cpu(), .threads = static_cast<int>(options.threads)});

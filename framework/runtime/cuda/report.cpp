@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace learn::cuda {
 namespace {
 
@@ -33,6 +35,38 @@ CudaLibrary library(const char* name, GetVersion get_version) {
   }
 }
 
+/// The attribute of the link, or 0 if the runtime does not know it.
+int link_attribute(cudaDeviceP2PAttr attribute, const CudaLink& link) {
+  int value = 0;
+  if (cudaDeviceGetP2PAttribute(&value, attribute, link.first, link.second) == cudaSuccess)
+    return value;
+  (void)cudaGetLastError();
+  return 0;
+}
+
+bool can_access(int device, int peer) {
+  int can = 0;
+  if (cudaDeviceCanAccessPeer(&can, device, peer) == cudaSuccess) return can != 0;
+  (void)cudaGetLastError();
+  return false;
+}
+
+std::vector<CudaLink> links(std::size_t devices) {
+  const int count = static_cast<int>(devices);
+  std::vector<CudaLink> out;
+  for (int first = 0; first < count; ++first)
+    for (int second = first + 1; second < count; ++second) {
+      CudaLink link{.first = first, .second = second};
+      link.peer_access = can_access(first, second) && can_access(second, first);
+      if (link.peer_access) {
+        link.atomics = link_attribute(cudaDevP2PAttrNativeAtomicSupported, link) != 0;
+        link.rank = link_attribute(cudaDevP2PAttrPerformanceRank, link);
+      }
+      out.push_back(link);
+    }
+  return out;
+}
+
 }  // namespace
 
 std::vector<CudaDeviceInfo> devices() {
@@ -56,11 +90,14 @@ CudaReport report() {
   int runtime = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = 0;
+  std::vector<CudaDeviceInfo> found = devices();
+  std::vector<CudaLink> between = links(found.size());
   return {.driver = cuda_version(driver),
           .runtime = cuda_version(runtime),
-          .devices = devices(),
+          .devices = std::move(found),
           .libraries = {library("cuDNN", [] { return cudnn::api().get_version; }),
-                        library("cuBLASLt", [] { return cublas::api().get_version; })}};
+                        library("cuBLASLt", [] { return cublas::api().get_version; })},
+          .links = std::move(between)};
 }
 
 }  // namespace learn::cuda

@@ -9,13 +9,53 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 using namespace fakecuda;
 
 namespace {
+
+enum class Link { nvlink, pcie, host };
+
+/// FAKE_CUDA_LINKS=NEAR[,N,FAR]: how the devices are linked, each nvlink, pcie or host; in groups
+/// of N by NEAR, and otherwise by FAR.
+struct Links {
+  Link near = Link::nvlink;
+  int group = 1 << 20;
+  Link far = Link::nvlink;
+};
+
+Link link_named(std::string_view name) {
+  if (name == "nvlink") return Link::nvlink;
+  if (name == "pcie") return Link::pcie;
+  if (name == "host") return Link::host;
+  stop("FAKE_CUDA_LINKS has '{}'; a link is nvlink, pcie or host", name);
+}
+
+Links links() {
+  const char* const text = std::getenv("FAKE_CUDA_LINKS");
+  if (text == nullptr) return {};
+  char near[8] = "";
+  char far[8] = "";
+  Links links;
+  const int parts = std::sscanf(text, "%7[a-z],%d,%7[a-z]", near, &links.group, far);
+  if ((parts != 1 && parts != 3) || links.group < 1)
+    stop("FAKE_CUDA_LINKS is '{}'; it may be like pcie, or like nvlink,2,pcie", text);
+  links.near = link_named(near);
+  links.far = parts == 3 ? link_named(far) : links.near;
+  return links;
+}
+
+Link fastest_link() { return std::min(links().near, links().far); }
+
+Link link_between(int a, int b) {
+  const Links all = links();
+  return a / all.group == b / all.group ? all.near : all.far;
+}
 
 cudaError_t check_device(int device) {
   return report(device >= 0 && device < device_count() ? cudaSuccess : cudaErrorInvalidDevice);
@@ -94,6 +134,31 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const int grids[] = {2147483647, 65535, 65535};
   std::memcpy(properties->maxThreadsDim, blocks, sizeof(blocks));
   std::memcpy(properties->maxGridSize, grids, sizeof(grids));
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (const cudaError_t code = check_device(device)) return code;
+  if (const cudaError_t code = check_device(peer)) return code;
+  *can = device != peer && link_between(device, peer) != Link::host;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to) {
+  if (const cudaError_t code = check_device(from)) return code;
+  if (const cudaError_t code = check_device(to)) return code;
+  if (from == to) return report(cudaErrorInvalidDevice);
+  const Link link = link_between(from, to);
+  switch (attribute) {
+    case cudaDevP2PAttrPerformanceRank:
+      *value = link == fastest_link() ? 0 : 1;
+      break;
+    case cudaDevP2PAttrNativeAtomicSupported:
+      *value = link == Link::nvlink;
+      break;
+    default:
+      stop("cudaDeviceGetP2PAttribute: attribute {} is not modelled", static_cast<int>(attribute));
+  }
   return cudaSuccess;
 }
 
