@@ -1,4 +1,5 @@
-// Test cases that all ranks of mpirun run together, each on its device.
+// Test cases that all ranks of a launcher run together, each on its device. Without a launcher this
+// process is the only rank.
 #include "framework/core/error.h"
 #include "framework/distributed/communicator_library.h"
 #include "framework/distributed/device_communicator.h"
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <optional>
 
 namespace {
 
@@ -26,13 +26,10 @@ Ranks& ranks() {
 }
 
 int run(int argc, char** argv) {
-  const std::optional<Launcher> launcher = find_launcher();
-  if (!launcher) {
-    std::puts("skipped: no launcher has started this program");
-    return 77;
-  }
+  const Launcher launcher = find_launcher().value_or(
+      Launcher{.name = "no launcher", .ranks = 1, .local_rank = 0, .meeting = Meeting{}});
   Ranks& all = ranks();
-  all.host = open_communicator(*launcher, {.deadline = std::chrono::seconds(120)});
+  all.host = open_communicator(launcher, {.deadline = std::chrono::seconds(120)});
   all.ctx = std::make_unique<Context>(
       ContextOptions{.device = Device::cuda(all.host->place().local_rank), .threads = 1});
   all.world = device_communicator(*all.host, *all.ctx, std::chrono::seconds(120));
