@@ -168,8 +168,8 @@ class PhaseClock final : public Callback {
   Phases sums_;
 };
 
-ContextOptions context_options(const StepOptions& options) {
-  const Device device = choose_device(options.device);
+ContextOptions context_options(const StepOptions& options, int local_rank = 0) {
+  const Device device = choose_device(options.device, local_rank);
   if (options.precision == "tf32" && device.is_cpu())
     fail<UsageError>("--precision tf32 needs tensor cores; a CPU does not support it");
   if (options.graph && device.is_cpu())
@@ -180,49 +180,72 @@ ContextOptions context_options(const StepOptions& options) {
           .cuda = {.tf32 = options.precision == "tf32", .tune = options.tune}};
 }
 
-/// Measures single steps of fits that it ends. The first step of a fit does not count.
+/// Throws Error if the last fit replayed fewer steps than these. Null: nothing was to be replayed.
+void check_replays(const callbacks::CudaGraph* graph, std::int64_t steps) {
+  if (graph != nullptr && graph->counts().replayed < steps)
+    fail<Error>("the step was not replayed as a graph; the log says why");
+}
+
+/// Measures steps of fits that it ends. The first ones of a fit do not count: one, or on a GPU
+/// those before a step is replayed. On a GPU, which runs asynchronously, all steps of a fit are one
+/// measurement, which has an idle device at both ends.
 class Turns final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "turns"; }
   [[nodiscard]] int order() const override { return order::kTracker; }
   void batch_end(Learner& learn) override {
+    const bool last = step_ == lead_ + steps_ - 1;
+    if (on_gpu_ && (step_ == lead_ - 1 || last)) wait_for(learn.context());
     const double now = wall();
-    if (step_ > 0) seconds_.push_back(now - last_);
-    last_ = now;
-    if (step_++ == steps_) learn.cancel(Scope::train);
+    if (!on_gpu_ && step_ >= lead_) seconds_.push_back(now - last_);
+    if (on_gpu_ && last) seconds_.push_back((now - last_) / static_cast<double>(steps_));
+    if (!on_gpu_ || step_ == lead_ - 1) last_ = now;
+    if (last) learn.cancel(Scope::train);
+    ++step_;
   }
-  /// Makes this number of steps, and one before them.
+  /// Makes and measures this number of steps, and others before them.
   void run(Learner& learn, std::int64_t steps) {
+    on_gpu_ = learn.context().device().is_cuda();
+    lead_ = on_gpu_ ? GraphStep::kWarmUp + 2 : 1;
     step_ = 0;
     steps_ = steps;
     learn.fit(1, 0.001);
+    check_replays(learn.find<callbacks::CudaGraph>(), steps);
   }
-  /// Returns the steps since the last call, in the order of length.
+  /// Returns the number of steps before those that count, in the last fit.
+  [[nodiscard]] std::int64_t lead() const noexcept { return lead_; }
+  /// Returns the measurements since the last call, in the order of length.
   [[nodiscard]] std::vector<double> take() {
     std::ranges::sort(seconds_);
     return std::exchange(seconds_, {});
   }
 
  private:
+  bool on_gpu_ = false;
+  std::int64_t lead_ = 1;
   std::int64_t step_ = 0;
   std::int64_t steps_ = 0;
   double last_ = 0;
   std::vector<double> seconds_;
 };
 
+bool is_padded(const Context& ctx, const StepOptions& options, const Model& model) {
+  return model.takes_padding && ctx.device().is_cuda() &&
+         is_half(PrecisionSection{.precision = options.precision}.dtype());
+}
+
 /// A training of the share of one rank, with the other ranks or without.
 struct RankTraining {
   RankTraining(Context& ctx, const StepOptions& options, Communicator& ranks, bool together)
-      : source(ctx,
+      : model(ModelSection{.model = options.model, .width = options.width}.make({.classes = 10})),
+        source(ctx,
                together ? options.batch : share_of(ranks).computed(options.batch).count,
                PrecisionSection{.precision = options.precision}.dtype(),
-               false,
+               is_padded(ctx, options, model),
                together ? share_of(ranks) : Share{}),
-        learn(ctx,
-              ModelSection{.model = options.model, .width = options.width}.make({.classes = 10}),
-              source,
-              {.report = Report::off}) {
+        learn(ctx, std::move(model), source, {.report = Report::off}) {
     PrecisionSection{.precision = options.precision}.prepare(learn, false);
+    if (options.graph) learn.add<callbacks::CudaGraph>();
     if (together)
       learn.add<callbacks::DataParallel>(ranks,
                                          callbacks::DataParallelOptions{.bucket_mb = options.bucket,
@@ -235,6 +258,7 @@ struct RankTraining {
     return {.rank = ranks.place().rank, .ranks = ranks.place().ranks};
   }
 
+  Model model;  // until the learner has it
   OneBatch source;
   Learner learn;
   Turns* turns = nullptr;
@@ -255,7 +279,7 @@ RanksFigures measure_ranks(const StepOptions& options, Communicator& ranks) {
   ranks.set_purpose("the measurement of steps");
   StepOptions own = options;
   if (own.threads == 0) own.threads = cli::threads_of_rank(ranks);
-  Context ctx(context_options(own));
+  Context ctx(context_options(own, ranks.place().local_rank));
   RanksFigures figures{.threads = ctx.threads().threads()};
   RankTraining joint(ctx, options, ranks, true);
   RankTraining apart(ctx, options, ranks, false);
@@ -275,8 +299,11 @@ RanksFigures measure_ranks(const StepOptions& options, Communicator& ranks) {
     (void)largest(0, ranks);
   }
   const ExchangeCosts& costs = exchange.costs();
+  // A replayed step makes the ranks' agreement, and no calls for its sums.
+  const auto batches = static_cast<double>(options.windows * (joint.turns->lead() + steps));
   const auto updates = static_cast<double>(costs.updates - before.updates);
-  figures.agreeing = (costs.agreeing - before.agreeing) / updates;
+  figures.steps = options.windows * steps;
+  figures.agreeing = (costs.agreeing - before.agreeing) / batches;
   figures.summing = (costs.summing - before.summing) / updates;
   figures.sent = static_cast<double>(costs.sent - before.sent) / updates;
   figures.together = joint.turns->take();
@@ -292,10 +319,8 @@ StepFigures measure_steps(const StepOptions& options) {
   Context ctx(context_options(options));
   const std::size_t before = ctx.device_bytes_used();
   const PrecisionSection precision{.precision = options.precision};
-  const DType dtype = precision.dtype();
   Model model = ModelSection{.model = options.model, .width = options.width}.make({.classes = 10});
-  const bool padded = model.takes_padding && ctx.device().is_cuda() && is_half(dtype);
-  OneBatch source(ctx, options.batch, dtype, padded);
+  OneBatch source(ctx, options.batch, precision.dtype(), is_padded(ctx, options, model));
   Learner learn(ctx, std::move(model), source, {.report = Report::off});
   precision.prepare(learn, false);
   if (options.one_rank) learn.add<callbacks::DataParallel>();
@@ -303,11 +328,8 @@ StepFigures measure_steps(const StepOptions& options) {
   const callbacks::CudaGraph* graph = options.graph ? &learn.add<callbacks::CudaGraph>() : nullptr;
   learn.add<Stopwatch>(options, figures);
   learn.fit(1, 0.001);
-  if (graph != nullptr) {
-    figures.operations = graph->counts().operations;
-    if (graph->counts().replayed < figures.steps)
-      fail<Error>("the step was not replayed as a graph; the log says why");
-  }
+  check_replays(graph, figures.steps);
+  if (graph != nullptr) figures.operations = graph->counts().operations;
   figures.threads = ctx.threads().threads();
   figures.persistent = ctx.persistent().stats().peak;
   // A graph has separate memory.

@@ -52,8 +52,10 @@ struct StepFigures {
 
 /// Steps of several ranks that train one model.
 struct RanksFigures {
-  std::vector<double> together;  ///< seconds of each step, in the order of length
-  double apart_best = 0;         ///< seconds of a step without exchange, of the slowest rank
+  /// Seconds of each step, on a GPU of a step in each window, in the order of length.
+  std::vector<double> together;
+  std::int64_t steps = 0;  ///< in all windows together
+  double apart_best = 0;   ///< seconds of a step without exchange, of the slowest rank
   double apart_median = 0;
   double agreeing = 0;  ///< seconds per step in which rank 0 waited for the ranks to agree
   double summing = 0;   ///< seconds per step in which it waited for sums after the backward pass
@@ -70,7 +72,8 @@ struct RanksFigures {
 /// Measures the same steps of several ranks. The ranks divide the batch. Each window has steps
 /// of the joint training, and then of ranks that train their shares without exchange, so that both
 /// have the same neighbours on a busy machine. All ranks call this together; rank 0's figures
-/// count. Throws UsageError for another device than a CPU, and RanksError.
+/// count. Throws UsageError, DeviceError, RanksError, and Error if the step cannot be captured in a
+/// graph.
 [[nodiscard]] RanksFigures measure_ranks(const StepOptions& options, Communicator& ranks);
 
 }  // namespace learn::bench
