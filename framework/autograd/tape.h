@@ -76,6 +76,9 @@ struct TapeOptions {
   /// Excludes the samples of this tape from statistics over several ranks (`set_rank_gather`): a
   /// rank without samples in this batch runs a spare one, with a seed of 0.
   bool spare = false;
+  /// Samples of all ranks in this batch; 0: unknown, and BatchNorm waits for the device where it
+  /// must count them.
+  std::int64_t samples = 0;
 };
 
 /// The operations of one step, in the order they ran. Reversed, that is the order of the backward

@@ -210,7 +210,8 @@ Var Learner::forward(ForwardMode mode) {
                .batch = static_cast<std::uint64_t>(state_.progress.batch_clock),
                .first_row = batch_.first,
                .autocast = state_.autocast,
-               .spare = batch_.spare});
+               .spare = batch_.spare,
+               .samples = batch_.samples()});
   return model()(tape_.padded_input(batch_.x, batch_.padding));
 }
 

@@ -403,7 +403,7 @@ TEST_CASE("batch norm over ranks: moments of a rank without rows do not matter")
         ctx,
         {.x = test::put_values(ctx, {1, 2}, {5, 6}), .weight = vector, .bias = vector},
         moments,
-        false,
+        false,  // three in all
         mean,
         var,
         {.eps = 0, .momentum = 1},
@@ -441,8 +441,8 @@ TEST_CASE("batch norm over ranks: operands that do not fit are named with both v
   Tensor mean = make({3});
   Tensor var = make({3});
   Tensor y = make({1, 3});
-  const auto train = [&](const Tensor& all, Tensor rows, bool counted = true) {
-    kernels::batch_norm_train_joined(ctx, in, all, counted, mean, var, {}, y, statistics, rows);
+  const auto train = [&](const Tensor& all, Tensor rows, bool suffices = true) {
+    kernels::batch_norm_train_joined(ctx, in, all, suffices, mean, var, {}, y, statistics, rows);
   };
   CHECK_THROWS_WITH_AS(train(make({7}), make({1})),
                        doctest::Contains("moments must be (R,2C+1), not (7)"),
@@ -454,8 +454,9 @@ TEST_CASE("batch norm over ranks: operands that do not fit are named with both v
       train(make({2, 7}), make({2})), doctest::Contains("rows must be (1), not (2)"), ShapeError);
   Tensor alone = make({7});
   kernels::batch_norm_moments(ctx, in.x, alone);
-  CHECK_THROWS_WITH_AS(
-      train(alone.view({1, 7}), make({1})), doctest::Contains("but 1 ranks have 1 in all"), Error);
+  CHECK_THROWS_WITH_AS(train(alone.view({1, 7}), make({1}), false),
+                       doctest::Contains("but 1 ranks have 1 in all"),
+                       Error);
   CHECK_THROWS_WITH_AS(
       train(make({2, 7}), make({1}), false), doctest::Contains("but 2 ranks have 0 in all"), Error);
   const auto sums = [&](const Tensor& dy, Tensor out) {

@@ -123,10 +123,14 @@ RankBatch train_over_ranks(Tape& tape,
              statistics.mean.dtype(),
              [&](Tensor& own) { kernels::batch_norm_moments(tape.context(), in.x, own); })
           .all;
+  // Every sample has as many rows as this rank's, which are of one sample at least.
+  const bool two_rows = in.x.elements() >= 2 * in.x.shape()[-1];
+  const std::int64_t samples = tape.options().samples;
+  const bool suffices = samples >= 2 || (two_rows && (batch.counted || samples == 1));
   kernels::batch_norm_train_joined(tape.context(),
                                    in,
                                    moments,
-                                   batch.counted,
+                                   suffices,
                                    running_mean,
                                    running_var,
                                    options,

@@ -285,7 +285,7 @@ void batch_norm_moments(Context& ctx, const Tensor& x, Tensor& moments) {
 void batch_norm_train_joined(Context& ctx,
                              const BatchNormOperands& in,
                              const Tensor& moments,
-                             bool counted,
+                             bool suffices,
                              Tensor& running_mean,
                              Tensor& running_var,
                              const BatchNormOptions& options,
@@ -299,8 +299,7 @@ void batch_norm_train_joined(Context& ctx,
   const std::int64_t ranks = moments.shape()[0];
   check_exchanged(in.x, "moments", moments, {ranks, 2 * channels + 1});
   check_exchanged(in.x, "rows", rows, {1});
-  // The rows of this rank usually suffice. To count others, the host would wait for a device.
-  if (!counted || rows_of(in.x) < 2) {
+  if (!suffices) {
     const Tensor host = to_host(ctx, moments);
     double all = 0;
     for (std::int64_t r = 0; r < ranks; ++r) all += get(host, (r + 1) * (2 * channels + 1) - 1);

@@ -89,13 +89,13 @@ void batch_norm_moments(Context& ctx, const Tensor& x, Tensor& moments);
 /// Computes y as `batch_norm_train` does, but with the statistics of all ranks: joins their
 /// `moments` (R, 2 C + 1) in the order of ranks by the formula of Chan, Golub and LeVeque (1983).
 /// Writes the number of rows of all ranks, by which the running variance is unbiased, to `rows` (1)
-/// in the dtype of the moments. `counted` says whether the moments include x. Waits for the device
-/// only if they do not, or if x has fewer than two rows. Throws ShapeError, DTypeError,
-/// DeviceError, and Error if all ranks together have fewer than two values per channel.
+/// in the dtype of the moments. `suffices` says that all ranks together have two values per channel
+/// or more; otherwise it waits for the device to count them. Throws ShapeError, DTypeError,
+/// DeviceError, and Error if there are fewer.
 void batch_norm_train_joined(Context& ctx,
                              const BatchNormOperands& in,
                              const Tensor& moments,
-                             bool counted,
+                             bool suffices,
                              Tensor& running_mean,
                              Tensor& running_var,
                              const BatchNormOptions& options,
