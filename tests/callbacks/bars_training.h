@@ -95,6 +95,7 @@ struct Case {
   std::int64_t batch = 12;
   std::int64_t epochs = 5;
   bool winograd = true;
+  bool capturable = true;  ///< on a GPU
   std::vector<float> class_weights{};
   std::function<void(Learner&)> callbacks = [](Learner&) {};
   /// Replaces the fit of `epochs`.
@@ -127,10 +128,8 @@ inline std::vector<float> floats(const Tensor& tensor) {
   return {values.begin(), values.end()};
 }
 
-inline Trained train(const Case& c,
-                     Communicator* communicator,
-                     const callbacks::DataParallelOptions& o) {
-  Context ctx({.threads = 1, .winograd = c.winograd, .arena = {.poison = true}});
+/// A training of one process, or of one of the ranks that `join` joins.
+inline Trained train(const Case& c, Context& ctx, const std::function<void(Learner&)>& join) {
   const data::Dataset training = bar_images(c.samples);
   const data::Dataset validation = bar_images(7);
   data::Loader train(ctx, training, {.batch_size = c.batch, .shuffle = true, .workers = 0});
@@ -147,11 +146,11 @@ inline Trained train(const Case& c,
                 nn::make_model<Net>("net", {kSide, kSide, kColors}, kClasses, c.parts),
                 {train, valid},
                 options);
-  if (communicator != nullptr) learn.add<callbacks::DataParallel>(*communicator, o);
+  join(learn);
   c.callbacks(learn);
   Trained out;
   callbacks::on(learn, Event::batch_end, [&](Learner& l) {
-    if (l.progress().training) out.losses.push_back(get(l.batch().loss.value(), 0));
+    if (l.progress().training) out.losses.push_back(get(to_host(ctx, l.batch().loss.value()), 0));
   });
   callbacks::on(learn, Event::epoch_end, [&](Learner& l) {
     const PassResults& results = l.results();
@@ -163,10 +162,20 @@ inline Trained train(const Case& c,
     c.fit(learn);
   else
     learn.fit(c.epochs, kRate);
-  out.weights = floats(learn.params().flat_master());
-  out.statistics = floats(learn.params().flat_buffers());
+  out.weights = floats(to_host(ctx, learn.params().flat_master()));
+  out.statistics = floats(to_host(ctx, learn.params().flat_buffers()));
   out.control = learn.optimizer().read_control();
   return out;
+}
+
+/// On the CPU. Without a communicator it is one process.
+inline Trained train(const Case& c,
+                     Communicator* communicator,
+                     const callbacks::DataParallelOptions& o) {
+  Context ctx({.threads = 1, .winograd = c.winograd, .arena = {.poison = true}});
+  return train(c, ctx, [&](Learner& learn) {
+    if (communicator != nullptr) learn.add<callbacks::DataParallel>(*communicator, o);
+  });
 }
 
 /// Rank 0's, which is everyone's.
