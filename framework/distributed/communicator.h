@@ -72,6 +72,10 @@ class Communicator {
   /// waits.
   virtual void broadcast(std::span<std::byte> values, int from) = 0;
 
+  /// Waits for all ranks after another library has failed in this one, by the error `failure`.
+  /// Ranks that make another call instead get a RanksError with it.
+  virtual void call_roll(const std::string& failure);
+
   /// Ends the processes of all ranks, this one with `code`, after an error that this one has
   /// printed. Does not wait for other ranks.
   [[noreturn]] virtual void end_all(ExitCode code) = 0;

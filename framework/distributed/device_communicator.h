@@ -17,8 +17,8 @@ class Context;
 /// The calling thread never waits for a sum, but each of its later waits for the device does. From
 /// the first call on, every wait for the device of `ctx` ends after `deadline` (0: never), or as
 /// soon as NCCL reports an error, with a RanksError that names the rank, its purpose and ranks that
-/// do not answer. Answers may take the deadline of `host` in addition. All later waits for the
-/// device throw the same error, because memory may hold incomplete sums.
+/// do not answer. Answers may take the deadline of `host` and 2 s in addition. All later waits for
+/// the device throw the same error, because memory may hold incomplete sums.
 ///
 /// The destructor waits for the other ranks, `deadline` at most, but not while an error propagates.
 ///

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace learn {
 namespace {
@@ -19,6 +20,23 @@ std::string ranks_text(const std::vector<int>& ranks, std::span<const std::strin
         "{}rank {} ({})", i == 0 ? "" : ", ", ranks[i], hosts[static_cast<std::size_t>(ranks[i])]);
   if (ranks.size() > kMaxNamed) text += fmt::format(" and {} more", ranks.size() - kMaxNamed);
   return text;
+}
+
+std::string difference_text(const RankCall& a, const RankCall& b) {
+  const std::string end = fmt::format(", {}", kRollCall);
+  for (const auto& [failed, other] : {std::pair(a, b), std::pair(b, a)})
+    if (failed.text.ends_with(end) && !other.text.ends_with(end))
+      return fmt::format("{}; {} answers, but calls {}",
+                         failed.text.substr(0, failed.text.size() - end.size()),
+                         other.rank,
+                         other.text);
+  return fmt::format(
+      "ranks differ: {} calls {}; {} calls {}. All ranks must run the same program with the same "
+      "options and data",
+      a.rank,
+      a.text,
+      b.rank,
+      b.text);
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {

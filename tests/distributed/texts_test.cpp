@@ -33,3 +33,18 @@ TEST_CASE("ranks are named with their hosts, and after eight counted") {
   const std::string text = ranks_text(ranks, hosts);
   CHECK(text.substr(text.size() - 27) == ", rank 7 (nodea) and 2 more");
 }
+
+TEST_CASE("the failure after which a rank calls the roll is the error of ranks that differ") {
+  const RankCall batch{"rank 0 (nodea)", "the sum of 3 f32 values, training batch 12"};
+  const RankCall other{"rank 1 (nodeb)", "the end, the end of the program"};
+  const RankCall roll{"rank 2 (nodec)", "NCCL failed at rank 2 (nodec): no memory, " + kRollCall};
+  const std::string failure =
+      "NCCL failed at rank 2 (nodec): no memory; rank 0 (nodea) answers, but calls the sum of 3 "
+      "f32 values, training batch 12";
+  CHECK(difference_text(batch, roll) == failure);
+  CHECK(difference_text(roll, batch) == failure);
+  CHECK(difference_text(batch, other) ==
+        "ranks differ: rank 0 (nodea) calls the sum of 3 f32 values, training batch 12; rank 1 "
+        "(nodeb) calls the end, the end of the program. All ranks must run the same program with "
+        "the same options and data");
+}

@@ -3,19 +3,23 @@
 #include "framework/core/error.h"
 #include "framework/core/log.h"
 #include "framework/distributed/cuda/nccl_library.h"
+#include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
 namespace learn::cuda {
 namespace {
 
-std::string seconds_text(std::chrono::milliseconds time) {
-  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
-}
+/// The failure of a rank, as bytes.
+struct Report {
+  std::array<char, 1000> text{};
+  bool late = false;  ///< a wait took too long, which another rank's failure may explain
+};
 
 nccl::UniqueId unique_id(Communicator& host) {
   struct Start {
@@ -87,7 +91,7 @@ void NcclSession::settle(const char* name, nccl::Result result) {
   while (result == nccl::Result::in_progress) {
     const auto waited = Clock::now() - begin;
     if (late(waited))
-      fail_with(fmt::format("{} did not end within {}", name, seconds_text(deadline_)));
+      fail_with(fmt::format("{} did not end within {}", name, seconds_text(deadline_)), true);
     pause(waited);
     const nccl::Result queried = nccl::api().comm_get_async_error(comm_, &result);
     if (queried != nccl::Result::success) result = queried;
@@ -100,6 +104,8 @@ bool NcclSession::late(Clock::duration waited) const {
   return deadline_.count() > 0 && waited > deadline_;
 }
 
+bool NcclSession::on_owner() const { return std::this_thread::get_id() == owner_; }
+
 void NcclSession::poll(Clock::duration waited) {
   const std::lock_guard lock(mutex_);
   check_failed();
@@ -110,8 +116,8 @@ void NcclSession::poll(Clock::duration waited) {
   if (error != nccl::Result::success && error != nccl::Result::in_progress)
     fail_with(nccl::error_text(error, comm_));
   if (late(waited))
-    fail_with(
-        fmt::format("its work on {} did not end within {}", device_, seconds_text(deadline_)));
+    fail_with(fmt::format("its work on {} did not end within {}", device_, seconds_text(deadline_)),
+              true);
 }
 
 void NcclSession::abort() noexcept {
@@ -121,22 +127,27 @@ void NcclSession::abort() noexcept {
     log::error("[ranks] ncclCommAbort: {}", nccl::api().error_string(result));
 }
 
-void NcclSession::fail_with(const std::string& text) {
+void NcclSession::fail_with(const std::string& text, bool late) {
   abort();
   failure_ = fmt::format("NCCL failed at {} during {}: {}", host_.place().name(), purpose_, text);
-  *failure_ += lost_ranks();
+  failure_ = with_other_ranks(*failure_, late);
   fail<RanksError>("{}", *failure_);
 }
 
-std::string NcclSession::lost_ranks() {
-  if (std::this_thread::get_id() != owner_) return {};  // the host communicator has one thread
+std::string NcclSession::with_other_ranks(const std::string& failure, bool late) {
+  if (!on_owner()) return failure;
   try {
-    host_.set_purpose("the roll call after the failure of NCCL");
-    (void)gather_from_all(host_, std::byte{});
-    return "; all ranks still answer: raise the time if a rank came late, or look at the network "
+    host_.call_roll(failure);
+    Report mine{.late = late};
+    std::copy_n(failure.begin(), std::min(failure.size(), mine.text.size() - 1), mine.text.begin());
+    for (const Report& other : gather_from_all(host_, mine))
+      if (late && !other.late) return fmt::format("{}; {}", failure, other.text.data());
+    return failure +
+           "; all ranks still answer: raise the time if a rank came late, or look at the network "
            "with NCCL_DEBUG=INFO";
   } catch (const Error& error) {
-    return fmt::format("; {}", error.what());
+    const std::string text = error.what();
+    return text.starts_with(failure) ? text : fmt::format("{}; {}", failure, text);
   }
 }
 

@@ -50,8 +50,11 @@ class NcclSession final : public Watch {
   [[nodiscard]] bool late(Clock::duration waited) const;
   void abort() noexcept;
   /// Aborts, asks the other ranks, and throws.
-  [[noreturn]] void fail_with(const std::string& text);
-  [[nodiscard]] std::string lost_ranks();
+  [[noreturn]] void fail_with(const std::string& text, bool late = false);
+  /// The failure and, after it, ranks that do not answer or the failure that made this rank wait.
+  [[nodiscard]] std::string with_other_ranks(const std::string& failure, bool late);
+  /// Whether this is the thread of the host communicator.
+  [[nodiscard]] bool on_owner() const;
 
   Communicator& host_;
   const std::string device_;

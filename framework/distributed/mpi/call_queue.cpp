@@ -2,6 +2,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/fnv1a.h"
+#include "framework/distributed/rank_texts.h"
 
 #include <fmt/core.h>
 
@@ -13,7 +14,7 @@ namespace learn::mpi {
 namespace {
 
 /// The call of a rank as a text of fixed size.
-using Description = std::array<char, 256>;
+using Description = std::array<char, 1200>;
 
 constexpr std::chrono::seconds kComparisonTime{10};
 
@@ -79,20 +80,13 @@ void CallQueue::refuse(const Call& call) {
   }
   const auto other =
       std::find_if(all.begin(), all.end(), [&](const Description& a) { return a != all.front(); });
-  const std::string cure = "All ranks must run the same program with the same options and data";
-  if (request != MPI_REQUEST_NULL || other == all.end())
-    fail<RanksError>("ranks differ: {} calls {}, other ranks something else. {}",
-                     session_.place().name(),
-                     text,
-                     cure);
-  const auto rank = static_cast<std::size_t>(other - all.begin());
-  fail<RanksError>("ranks differ: rank 0 ({}) calls {}; rank {} ({}) calls {}. {}",
-                   session_.hosts()[0],
-                   all.front().data(),
-                   rank,
-                   session_.hosts()[rank],
-                   all[rank].data(),
-                   cure);
+  RankCall a{session_.place().name(), text};
+  RankCall b{"another rank", "something else"};
+  if (request == MPI_REQUEST_NULL && other != all.end()) {
+    a = {ranks_text({0}, session_.hosts()), all.front().data()};
+    b = {ranks_text({static_cast<int>(other - all.begin())}, session_.hosts()), other->data()};
+  }
+  fail<RanksError>("{}", difference_text(a, b));
 }
 
 }  // namespace learn::mpi

@@ -28,7 +28,7 @@ constexpr std::size_t kMaxNote = 200;  // MPI sends it without the receiver's he
 constexpr std::chrono::seconds kAnswerTime{2};
 constexpr std::size_t kMaxMessage = std::size_t{1} << 30U;  // MPI counts with int
 
-enum Kind : std::uint64_t { kSum, kGather, kBroadcast, kEnd };
+enum Kind : std::uint64_t { kSum, kGather, kBroadcast, kRoll, kEnd };
 
 /// Lets other processes run: the longer the wait lasts, the longer. `busy`: data is under way, and
 /// moves only while this rank polls.
@@ -224,6 +224,14 @@ void MpiCommunicator::broadcast(std::span<std::byte> values, int from) {
         }});
   wait();
   if (from != place().rank) std::copy(memory->begin(), memory->end(), values.begin());
+}
+
+void MpiCommunicator::call_roll(const std::string& failure) {
+  purpose_ = kRollCall;
+  // Another rank may have come later to the wait in which it finds the failure.
+  if (options_.deadline.count() > 0) options_.deadline += kAnswerTime;
+  post({.what = failure, .signature = {kRoll}, .start = [](auto&) {}});
+  wait();
 }
 
 void MpiCommunicator::wait() {

@@ -15,7 +15,7 @@
 namespace learn::tcp {
 namespace {
 
-enum Signature : std::uint64_t { kGather, kBroadcast, kEnd };
+enum Signature : std::uint64_t { kGather, kBroadcast, kRoll, kEnd };
 
 constexpr std::chrono::milliseconds kPartingTime{500};
 
@@ -99,6 +99,14 @@ void TcpCommunicator::broadcast(std::span<std::byte> values, int from) {
   if (!mine) std::copy(sent->begin(), sent->end(), values.begin());
 }
 
+void TcpCommunicator::call_roll(const std::string& failure) {
+  purpose_ = kRollCall;
+  // Another rank may have come later to the wait in which it finds the failure.
+  if (options_.deadline.count() > 0) options_.deadline += kAnswerTime;
+  (void)exchange({.what = failure, .signature = fnv1a_words(std::array{kRoll})},
+                 [](auto) { return Bytes(); });
+}
+
 TcpCommunicator::Shared TcpCommunicator::exchange(const Call& call, Join join) {
   Shared joined;
   guarded([&] {
@@ -162,14 +170,9 @@ void TcpCommunicator::compare(const Call& call) {
     return message->number != call.signature;
   });
   if (other == came_.end()) return;
-  fail_all(fmt::format(
-      "ranks differ: {} calls {}, {}; {} calls {}. All ranks must run the same program with the "
-      "same options and data",
-      name_of(0),
-      call.what,
-      purpose_,
-      name_of(static_cast<std::size_t>(other - came_.begin())),
-      (*other)->text));
+  fail_all(
+      difference_text({name_of(0), fmt::format("{}, {}", call.what, purpose_)},
+                      {name_of(static_cast<std::size_t>(other - came_.begin())), (*other)->text}));
 }
 
 void TcpCommunicator::send_results() {

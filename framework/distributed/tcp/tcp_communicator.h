@@ -45,6 +45,7 @@ class TcpCommunicator final : public Communicator {
               std::span<const std::size_t> sizes,
               std::span<std::byte> all) override;
   void broadcast(std::span<std::byte> values, int from) override;
+  void call_roll(const std::string& failure) override;
   [[noreturn]] void end_all(ExitCode code) override;
 
  private:

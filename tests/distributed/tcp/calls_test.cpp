@@ -124,6 +124,16 @@ TEST_CASE("TCP: ranks that make different calls all have an error with both") {
         }).find("calls the gathering of 8 bytes, batch 12; rank 1") != std::string::npos);
 }
 
+TEST_CASE("TCP: a roll call is one of all ranks or gives its failure to the others") {
+  for (const auto& end : run_ranks(3, [](Communicator& c) { c.call_roll("a failure"); }))
+    CHECK(end.code == 0);
+  for (const int failed : {0, 2})
+    CHECK(error_of_all(run_ranks(3, [&](Communicator& c) {
+            if (c.place().rank == failed) c.call_roll("a failure");
+            (void)gather_from_all(c, 1);
+          })).find("a failure; rank ") == 0);
+}
+
 TEST_CASE("TCP: a rank that ends its program before the others is named") {
   const auto ends = run_ranks(3, [](Communicator& c) {
     if (c.place().rank != 1) (void)gather_from_all(c, 1);

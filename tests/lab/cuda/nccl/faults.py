@@ -29,10 +29,11 @@ def play(scenario, ranks, code, *texts, deadline=1000, faults="", never="ended w
 
 def stopped(ranks):
     judge_stopped("stops", ranks_of("stops", ranks, 1000), RANKS, STUCK.format("cuda:0"),
-                  rf"rank {ranks - 1} \(\S+\) did not come to the roll call after the failure of NCCL within 1 s")
+                  rf"rank {ranks - 1} \(\S+\) did not come to the roll call after a failure within 3 s")
 
 
 FAILED = r"error: NCCL failed at rank 0 \(\S+\) during the gradients of batch 12: "
+REMOTE = r"NCCL failed at rank 1 \(\S+\) during the gradients of batch 12: .*remote process exited"
 STUCK = FAILED + r"its work on {} did not end within 1 s"
 ANSWER = r"; all ranks still answer: raise the time"
 CALLS = ("sum", "download", "upload", "item", "gather")
@@ -53,6 +54,10 @@ CASES = [
     lambda: play("captured", 2, RANKS, STUCK.format("cuda:0"), *AGAIN, faults="hang:2", never=NO_ERROR),
     lambda: play("remote", 2, RANKS, FAILED + ".*remote", ANSWER, *AGAIN, faults="remote:2", deadline=LONG, never=NO_ERROR),
     lambda: play("remote", 2, RANKS, FAILED, faults="timeout:2", deadline=LONG, never=NO_ERROR),
+    # The other rank waits for its device, and in the second case on the host.
+    lambda: play("remote", 2, RANKS, STUCK.format("cuda:0") + "; " + REMOTE, "error: " + REMOTE, faults="remote:2@1", never=NO_ERROR),
+    lambda: play("waits on the host", 2, RANKS, "error: " + REMOTE + r".*; rank 0 \(\S+\) answers, but calls the gathering of 8 bytes, the "
+                 "gradients of batch 12", faults="remote:2@1", deadline=LONG, never=NO_ERROR + "|ranks differ"),
     lambda: play("slow", 2, 0, "ended well", faults="slow:50", never="error"),
     lambda: play("throws", 3, DATA, "error: this rank's data is damaged", deadline=LONG),
     lambda: play("dies", 2, ANY, deadline=LONG, never="ended well"),
