@@ -18,7 +18,8 @@ class Context;
 /// the first call on, every wait for the device of `ctx` ends after `deadline` (0: never), or as
 /// soon as NCCL reports an error, with a RanksError that names the rank, its purpose and ranks that
 /// do not answer. Answers may take the deadline of `host` and 2 s in addition. All later waits for
-/// the device throw the same error, because memory may hold incomplete sums.
+/// the device throw the same error, because memory may hold incomplete sums. While the thread that
+/// calls `host` waits for the device, `host` may notice that a rank is lost, which ends the wait.
 ///
 /// The destructor waits for the other ranks, `deadline` at most, but not while an error propagates.
 ///

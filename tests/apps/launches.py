@@ -49,13 +49,17 @@ class Launch:
             commands += [f"cd {shlex.quote(str(app.get('folder', folder)))} && exec {shlex.join(rank)};;"] * app.get("ranks", 1)
         # By a script, because Open MPI 5.0.7 crashes if it is given several programs.
         script = folder / "rank.sh"
-        script.write_text("case $OMPI_COMM_WORLD_RANK in\n" + "\n".join(f"{i}) {line}" for i, line in enumerate(commands)) + "\nesac\n")
-        line = [suite.mpirun, *options, "-n", str(len(commands)), "sh", str(script)]
+        script.write_text("case ${OMPI_COMM_WORLD_RANK:-$RANK} in\n" + "\n".join(f"{i}) {line}" for i, line in enumerate(commands)) + "\nesac\n")
+        line = [*self.launcher(len(commands), options), "sh", str(script)]
         self.output = folder / "output"
         self.begin = time.monotonic()
         with open(self.output, "wb") as out:
             self.process = subprocess.Popen(line, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
                                             env={**suite.environment, "LEARN_TEST_LAUNCH": str(folder)}, start_new_session=True)
+
+    def launcher(self, ranks, options):
+        """The words that start a command in each rank."""
+        return [self.suite.mpirun, *options, "-n", str(ranks)]
 
     def epochs(self):
         """Rows in the table of results."""
@@ -78,7 +82,7 @@ class Launch:
                 words = (process / "environ").read_bytes().split(b"\0")
                 if token in words and (process / "comm").read_text().strip() == "learn":
                     for word in words:
-                        if match := re.match(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)$", word):
+                        if match := re.match(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK|RANK)=(\d+)$", word):
                             found[int(match[1])] = int(process.name)
             except OSError:
                 pass

@@ -15,6 +15,8 @@
 namespace learn::cuda {
 namespace {
 
+constexpr std::chrono::milliseconds kLookTime{10};
+
 /// The failure of a rank, as bytes.
 struct Report {
   std::array<char, 1000> text{};
@@ -92,6 +94,7 @@ void NcclSession::settle(const char* name, nccl::Result result) {
     const auto waited = Clock::now() - begin;
     if (late(waited))
       fail_with(fmt::format("{} did not end within {}", name, seconds_text(deadline_)), true);
+    look_at_ranks();
     pause(waited);
     const nccl::Result queried = nccl::api().comm_get_async_error(comm_, &result);
     if (queried != nccl::Result::success) result = queried;
@@ -106,10 +109,17 @@ bool NcclSession::late(Clock::duration waited) const {
 
 bool NcclSession::on_owner() const { return std::this_thread::get_id() == owner_; }
 
+void NcclSession::look_at_ranks() {
+  if (!on_owner() || Clock::now() < next_look_) return;
+  next_look_ = Clock::now() + kLookTime;
+  on_host([&] { host_.progress(); });
+}
+
 void NcclSession::poll(Clock::duration waited) {
   const std::lock_guard lock(mutex_);
   check_failed();
   if (comm_ == nullptr) return;
+  look_at_ranks();
   auto error = nccl::Result::success;
   const nccl::Result queried = nccl::api().comm_get_async_error(comm_, &error);
   if (queried != nccl::Result::success) error = queried;

@@ -55,6 +55,8 @@ class NcclSession final : public Watch {
   [[nodiscard]] std::string with_other_ranks(const std::string& failure, bool late);
   /// Whether this is the thread of the host communicator.
   [[nodiscard]] bool on_owner() const;
+  /// Ends a wait for ranks that are lost, as far as the host communicator notices it.
+  void look_at_ranks();
 
   Communicator& host_;
   const std::string device_;
@@ -63,6 +65,7 @@ class NcclSession final : public Watch {
   mutable std::recursive_mutex mutex_;
   nccl::Comm comm_ = nullptr;
   std::string purpose_ = "the start of NCCL";
+  Clock::time_point next_look_{};
   std::optional<std::string> failure_;
 };
 
