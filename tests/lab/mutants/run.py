@@ -113,14 +113,14 @@ class Build:
         self.cuda, self.jobs = cuda, jobs
         # At the same depth in its tree as a developer's build, so that ccache can reuse its objects.
         self.folder = TREE / "build" / ("cuda" if cuda else "cpu")
-        launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+        launcher = [f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache" for language in ("CXX", "CUDA")] if shutil.which("ccache") else []
         os.environ.setdefault("CCACHE_NOHASHDIR", "1")
         os.environ.setdefault("CCACHE_BASEDIR", str(TREE))
         status, output = run(["cmake", "--preset", "release", "-B", str(self.folder), f"-DLEARN_CUDA={'AUTO' if cuda else 'OFF'}",
                               *launcher], 600, TREE)
         if status != 0:
             raise CleanTreeFails(f"cmake fails:\n{output[-3000:]}")
-        self.has_cuda = "CUDA backend: 1" in output
+        self.has_cuda = "CUDA backend: on" in output
 
     def make(self, targets: list[str]) -> str:
         """Why it does not compile; empty if it does."""
@@ -249,7 +249,7 @@ def try_part(part: str, faults: list[Fault], results: Results, options: argparse
         known = None if options.only else results.of(fault, options.likely)
         if known is None:
             if trial is None:
-                build = Build(part == "kernels_cuda", options.jobs)
+                build = Build(part in ("kernels_cuda", "nccl"), options.jobs)
                 if build.cuda and not build.has_cuda:
                     return None
                 trial = Trial(build, results.clean(build))

@@ -69,7 +69,95 @@ def torch_killed(rank, ranks, faults="", graph=False):
     return case
 
 
-CASES = [torch_killed(1, 2), torch_killed(1, 2, "hang:200"), torch_killed(0, 2, "hang:200", graph=True), torch_killed(2, 3, "hang:200")]
+def name_of(what, graph):
+    return f"{what}, {'captured' if graph else 'eager'}"
+
+
+def killed(rank, graph):
+    def case(suite, folder):
+        launch = GpuLaunch(suite, folder, graph=graph)
+        os.kill(launch.wait_for_epochs(2)[rank], signal.SIGKILL)
+        suite.judge(name_of(f"SIGKILL of rank {rank}", graph), launch, 137, rf"rank {rank} with PID \d+ on node \S+ exited on\s+signal 9",
+                    checkpoint="loads")
+    return case
+
+
+def stopped(rank, ranks, graph):
+    """The others find it on the host, or wait for its sums first."""
+    def case(suite, folder):
+        launch = GpuLaunch(suite, folder, ranks=ranks, graph=graph, more=["--rank-timeout", "2"])
+        os.kill(launch.wait_for_epochs(2)[rank], signal.SIGSTOP)
+        suite.judge(name_of(f"SIGSTOP of rank {rank} of {ranks}", graph), launch, RANKS,
+                    rf"error: {named('.')}: (NCCL failed at {named('.')} during .* did not end within 2 s; )?{named(rank)} "
+                    r"(did not come to .* within [24] s|stopped during .*: nothing came for 2 s, and no answer)", checkpoint="loads")
+    return case
+
+
+def failed_sum(fault, text):
+    """The fake NCCL fails in rank 1 only. The errors of all ranks name it."""
+    def case(suite, folder):
+        launch = GpuLaunch(suite, folder, faults=f"{fault}:150@1", more=["--rank-timeout", "3"])
+        launch.wait_for_epochs(1)
+        what = f"NCCL on rank 1: {fault}"
+        _, output = suite.judge(what, launch, RANKS, checkpoint="loads", within=15)
+        lines = [line for line in output.splitlines() if line.startswith("error: ")]
+        suite.check(f"{what}: each error names it", lines and all(re.search(rf"NCCL failed at {named(1)} during .*{text}", line) for line in lines), output)
+    return case
+
+
+def terminated(suite, folder):
+    """mpirun gives the ranks 0.25 s, or 2 s in version 4, which may be too short for the state."""
+    launch = GpuLaunch(suite, folder)
+    launch.wait_for_epochs(2)
+    launch.process.send_signal(signal.SIGTERM)
+    suite.judge("SIGTERM to mpirun", launch, None, checkpoint="loads", within=10)
+
+
+def interrupted(graph):
+    def case(suite, folder):
+        launch = GpuLaunch(suite, folder, graph=graph)
+        launch.wait_for_epochs(3)
+        launch.process.send_signal(signal.SIGUSR2)
+        suite.judge(name_of("SIGUSR2 to mpirun", graph), launch, 128 + signal.SIGUSR2, "interrupted after a whole batch", checkpoint="loads",
+                    status="interrupted")
+    return case
+
+
+def interrupted_rank(suite, folder):
+    launch = GpuLaunch(suite, folder, graph=True)
+    os.kill(launch.wait_for_epochs(3)[1], signal.SIGTERM)
+    suite.judge("SIGTERM to rank 1 only, captured", launch, 143, "interrupted after a whole batch", checkpoint="loads", status="interrupted")
+
+
+def overflow(precision, graph):
+    """In the share of rank 1 only, in the middle of the backward pass: all ranks skip this step."""
+    def case(suite, folder):
+        words = [*SHORT, "--epochs", "4", "--precision", precision]
+        launch = GpuLaunch(suite, folder, words, [*words, "--inject", "overflow@15:linear"], graph=graph)
+        what = name_of(f"overflow on rank 1, {precision}", graph)
+        suite.judge(what, launch, 0, checkpoint="loads", status="finished")
+        lines = [json.loads(line) for line in (launch.run / "metrics.jsonl").read_text().splitlines()]
+        batches = [line for line in lines if "batch" in line]
+        skipped = [i for i, line in enumerate(batches, 1) if line["skipped"]]
+        scales = [line["loss_scale"] for line in batches]
+        suite.check(f"{what}: one step is skipped", skipped == [15], f"{skipped}")
+        suite.check(f"{what}: the scale is halved", scales[-1] == scales[0] / 2, f"{scales}")
+    return case
+
+
+def thrown(rank, graph):
+    def case(suite, folder):
+        words = [ENDLESS] * 2
+        words[rank] = [*ENDLESS, "--inject", "throw@20:backward_begin"]
+        suite.judge(name_of(f"rank {rank} throws", graph), GpuLaunch(suite, folder, *words, graph=graph), INTERNAL,
+                    rf"error: {named(rank)}: .*inject: thrown at", checkpoint="loads", status="crashed" if rank == 0 else None, within=30)
+    return case
+
+
+CASES = [killed(1, False), killed(0, True), stopped(1, 2, False), stopped(1, 2, True), stopped(0, 2, False), stopped(2, 3, True),
+         failed_sum("remote", "remote process exited"), failed_sum("timeout", "timeout"), terminated, interrupted(False),
+         interrupted(True), interrupted_rank, overflow("fp16", False), overflow("fp16", True), overflow("fp16-amp", False), thrown(0, False),
+         thrown(1, True), torch_killed(1, 2), torch_killed(1, 2, "hang:200"), torch_killed(0, 2, "hang:200", graph=True), torch_killed(2, 3, "hang:200")]
 
 
 def main():

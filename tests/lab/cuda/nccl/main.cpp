@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 learn::Communicator& learn::testing::world() { return *ranks().world; }
+learn::Communicator& learn::testing::host() { return *ranks().host; }
 learn::Context& learn::testing::gpu() { return *ranks().ctx; }
 
 int main(int argc, char** argv) {

@@ -6,6 +6,7 @@ namespace learn::testing {
 
 /// The communicator of the ranks that run this test program, and the device of this one.
 [[nodiscard]] Communicator& world();
+[[nodiscard]] Communicator& host();  ///< the same ranks, for host memory
 [[nodiscard]] Context& gpu();
 
 }  // namespace learn::testing
