@@ -8,6 +8,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
 
+#include <exception>
+
 namespace learn::cuda {
 
 void check_api(cudaError_t code, SourceLocation where) {
@@ -58,6 +60,16 @@ void log_failed(const char* call, cudaError_t code) noexcept {
     log::error("[cuda] {}: {}", call, cudaGetErrorString(code));
 }
 
+/// Functions that free memory wait for the device, for ever if its work waits for a lost rank. A
+/// watch ends that work.
+void wait_to_free(int device) noexcept {
+  try {
+    wait_if_watched(device);
+  } catch (const std::exception& error) {
+    log::debug("[cuda] memory is freed after: {}", error.what());
+  }
+}
+
 class CudaPages final : public PageSource {
  public:
   explicit CudaPages(int device) : device_(device) {}
@@ -81,6 +93,7 @@ class CudaPages final : public PageSource {
     return slab;
   }
   void release(void* slab, std::size_t) noexcept override {
+    wait_to_free(device_);
     log_failed("cudaFree", cudaFree(slab));
   }
   /// Waits for all streams, because it is not known here which one writes to it.
@@ -113,6 +126,7 @@ class PinnedPages final : public PageSource {
     return slab;
   }
   void release(void* slab, std::size_t) noexcept override {
+    wait_to_free(device_);
     log_failed("cudaFreeHost", cudaFreeHost(slab));
   }
   Device device() const noexcept override { return Device::cpu(); }

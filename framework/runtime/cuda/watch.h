@@ -37,7 +37,8 @@ void wait_watched(Watch& watch, FunctionRef<bool()> done);
 void wait_for(int device, Stream stream);
 
 /// Waits for the watched streams of the device, if it has a watch. To be called before functions of
-/// the runtime that wait by themselves, as cudaDeviceSynchronize and copies to pageable memory do.
+/// the runtime that wait by themselves, as cudaDeviceSynchronize, cudaFree and copies to pageable
+/// memory do.
 void wait_if_watched(int device);
 
 /// The watch of the device, or null.

@@ -47,6 +47,14 @@ void upload_batches(Context& ctx) {
   uploads.wait();
 }
 
+/// Fails during a sum, and frees memory of the arena before the communicator is destroyed.
+template <class Sum>
+void fail_during(Sum sum, const std::unique_ptr<Arena>& arena) {
+  const Tensor freed(*arena, {100}, DType::f32);
+  sum();
+  fail<DataError>("this rank's data is damaged");
+}
+
 /// Plays a scenario; what it made is destroyed on the way out, as in a training that fails.
 void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
   const bool last = ranks.place().rank == ranks.place().ranks - 1;
@@ -69,6 +77,8 @@ void play(std::string_view scenario, Communicator& ranks, Context& ctx) {
   sum();
   (void)to_host(ctx, values);
   ranks.set_purpose("the gradients of batch 12");
+  if (scenario == "frees memory") fail_during(sum, ctx.make_step_arena("own"));
+  if (scenario == "frees pinned memory") fail_during(sum, make_upload_arena(ctx, "own"));
   if (last && scenario == "stops") {
     std::printf("stopping %d\n", getpid());
     (void)std::fflush(stdout);
