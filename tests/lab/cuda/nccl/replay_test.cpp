@@ -107,6 +107,18 @@ TEST_CASE("an option that changes on one rank makes it capture again and keeps a
   CHECK(graph.weights != train(true, nothing, nothing, nothing).weights);
 }
 
+TEST_CASE("a capture that fails on one rank makes it run eagerly and keeps all bits equal") {
+  const auto read = [](Learner& learn, bool changed) {
+    if (changed) (void)to_host(learn.context(), learn.batch().loss.value());
+  };
+  const Trained eager = train(false, nothing, nothing, read);
+  const Trained graph = train(true, nothing, nothing, read);
+  CHECK(graph.weights == eager.weights);
+  for (const std::uint64_t other : gather_from_all(host(), graph.weights))
+    CHECK(other == graph.weights);
+  CHECK((graph.counts.replayed > kBatches) == !is_last());
+}
+
 TEST_CASE("layers that are frozen on one rank are an error that names it on all ranks") {
   if (host().place().ranks == 1) return;
   for (const bool graph : {false, true})
