@@ -39,6 +39,7 @@ std::vector<std::vector<int>> groups_of(const Pairs& pairs) {
   std::map<int, std::vector<int>> members;
   for (const auto& [device, of] : group) members[of].push_back(device);
   std::vector<std::vector<int>> groups;
+  groups.reserve(members.size());
   for (auto& [first, devices] : members) groups.push_back(std::move(devices));
   return groups;
 }
