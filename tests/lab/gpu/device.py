@@ -18,11 +18,14 @@ SETTINGS = ["pstate", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.draw", 
 
 @dataclasses.dataclass
 class Gpu:
+    """The first GPU, and how many there are."""
     name: str
     driver: str
+    count: int = 1
 
 
-FAKE = Gpu("FAKE (no GPU)", "none")
+def fake():
+    return Gpu("FAKE (no GPU)", "none", int(os.environ.get("FAKE_CUDA_DEVICES", "1")))
 
 
 def driver_version(api, said_by="/proc/driver/nvidia/version"):
@@ -67,4 +70,4 @@ def find():
         raise NoGpu("the NVIDIA driver sees no GPU")
     if api.cuDeviceGet(ctypes.byref(device), 0) or api.cuDeviceGetName(name, len(name), device):
         raise NoGpu("the NVIDIA driver does not name its GPU")
-    return Gpu(name.value.decode(), driver_version(api))
+    return Gpu(name.value.decode(), driver_version(api), count.value)

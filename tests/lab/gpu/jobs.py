@@ -23,7 +23,8 @@ class Job:
 
 @dataclasses.dataclass
 class Outcome:
-    """Outcome of a job or a stage: passed, failed, missing (a tool is not installed) or not run."""
+    """Outcome of a job or a stage: passed, failed, missing (a tool is not installed), not run, or skipped (this machine cannot run
+    it, and need not)."""
     name: str
     status: str
     seconds: float = 0
@@ -33,6 +34,10 @@ class Outcome:
     @property
     def good(self):
         return self.status == "passed"
+
+    @property
+    def bad(self):
+        return not self.good and self.status != "skipped"
 
 
 def cases_run(output):

@@ -11,8 +11,10 @@ tests/run.sh --gpu [OPTION...]
   --fake            on the fake CUDA runtime: tries this program out and proves nothing about a GPU. Writes no
                     summary and no ledger; the sanitizers are left out
 
-A stage that fails stops no other, but without programs or libraries nothing runs, and what is missing is named.
-Exit status 0: all passed; 1: something did not, a missing tool included; 8: there is no GPU (nothing was built or run).
+A stage that fails stops no other, but without programs or libraries nothing runs, and what is missing is named. Stages of several
+ranks are skipped, with the reason, without NCCL or a second device.
+Exit status 0: all passed, or were skipped; 1: something did not, a missing tool included; 8: there is no GPU (nothing was built or
+run).
 Logs are in build/gpu.
 """
 import argparse
@@ -31,6 +33,7 @@ import device
 import jobs
 import libraries
 import library_cases
+import rank_stages
 import step_costs
 import summary
 from jobs import Job, Outcome
@@ -42,7 +45,7 @@ RESULTS = ROOT / "tests/lab/gpu/results"
 OP_TESTS = ["tests_cuda_ops", "tests_cuda_conv", "tests_cuda_libraries"]
 PROGRAMS = ["tests_cuda", *OP_TESTS, "tests_cuda_models", "tests_cuda_training", "tests_cuda_graph"]
 PLANTED_FAULTS = "planted_faults"
-OTHER_PROGRAMS = ["learn", "bench_step", "bench_cifar", "bench_precisions", PLANTED_FAULTS]
+OTHER_PROGRAMS = [rank_stages.TESTS, "learn", "bench_step", "bench_cifar", "bench_precisions", PLANTED_FAULTS]
 OTHER_TARGETS = [*OTHER_PROGRAMS, "kernellog", "fakecuda"]
 KERNELS = "lib/liblearn_cuda.so"
 KERNEL_LOG = "tests/lab/cuda/libkernellog.so"
@@ -73,6 +76,8 @@ class NotReady(Exception):
 class Run:
     """One run of all stages: on `gpu`, or on the fake one."""
 
+    FAKE_RUNTIME = FAKE_RUNTIME
+
     def __init__(self, options, gpu):
         self.options, self.gpu, self.fake = options, gpu, options.fake
         self.began = time.monotonic()
@@ -82,7 +87,7 @@ class Run:
         self.ran = self.logs / "kernels"
         self.stages, self.jobs, self.ledger_line, self.about_machine = [], [], "", []
         self.about_build = {"commit": commit(), "toolkit": toolkit()}
-        self.library_path = ""
+        self.library_path = self.nccl_problem = ""
 
     def unpack(self):
         """Raises NotReady for a file that is not a complete pack."""
@@ -98,10 +103,15 @@ class Run:
         """Programs of the build, and the libraries that they load by name. Raises NotReady."""
         check_built(self.place, BUILT + [FAKE_RUNTIME] * self.fake)
         wanted = ["libcudnn.so.9", f"libcublasLt.so.{cuda_major(self.place / KERNELS)}"]
+        own = [self.place / "lib"] if self.options.pack else []
         try:
-            self.library_path = libraries.path_for(wanted, [self.place / "lib"] if self.options.pack else [])
+            self.library_path = libraries.path_for(wanted, own)
         except libraries.Missing as missing:
             raise NotReady(str(missing)) from None
+        if not self.fake:
+            self.nccl_problem = rank_stages.nccl_problem(wanted, own)
+        if not self.nccl_problem and not self.fake:
+            self.library_path = libraries.path_for([*wanted, rank_stages.NCCL], own)
 
     def variables(self):
         """Part of the environment of every program."""
@@ -177,6 +187,12 @@ class Run:
 
     def memory(self):
         return self.all_of("memory", [self.test("tests_cuda_models", "--source-file=*memory_test*", name="memory")], 1)
+
+    def one_rank(self):
+        return rank_stages.one_rank(self)
+
+    def two_ranks(self):
+        return rank_stages.two_ranks(self)
 
     def bench(self):
         """Times of steps, eager and as a graph, for the table with the predictions."""
@@ -271,8 +287,8 @@ class Run:
 
 
 # In the order of what they are worth, should the time be short: numbers and their record, speed, sanitizers.
-STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory", "ledger", "bench",
-          *SANITIZERS, "sanitized"]
+STAGES = ["build", "machine", "smoke", "parity", "determinism", "training", "graph", "resume", "memory", "one_rank", "ledger", "bench",
+          "two_ranks", *SANITIZERS, "sanitized"]
 NEEDS_GPU = ["build", "bench", *SANITIZERS, "sanitized"]
 
 
@@ -367,7 +383,7 @@ def main():
         print("\n".join(STAGES))
         return 0
     try:
-        gpu = device.FAKE if options.fake else device.find()
+        gpu = device.fake() if options.fake else device.find()
     except device.NoGpu as reason:
         print(f"error: no GPU: {reason}", file=sys.stderr)
         return 8
@@ -388,7 +404,7 @@ def main():
         if name != "build" and not (options.fake and name in NEEDS_GPU):
             run.stage(name)
     conclude(run)
-    return 0 if all(stage.good for stage in run.stages) else 1
+    return 1 if any(stage.bad for stage in run.stages) else 0
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import io
 import os
 import pathlib
 import shutil
-import stat
 import sys
 import tempfile
 import time
@@ -15,7 +14,6 @@ import unittest.mock
 
 import device
 import jobs
-import libraries
 import library_cases
 import pack
 import roofline
@@ -23,9 +21,7 @@ import run
 import step_costs
 import summary
 from jobs import Job, Outcome
-
-DOCTEST = ("[doctest] test cases:  12 |  12 passed | 0 failed | 0 skipped\n"
-           "[doctest] assertions: 345 | 345 passed | 0 failed |\n")
+from simulated_machine import DOCTEST, SimulatedMachine
 
 
 def python(text, **more):
@@ -158,75 +154,14 @@ class Summary(unittest.TestCase):
         self.assertIn("* tests_x: exit status 1", text)
 
 
-class WholeRun(unittest.TestCase):
-    """main() on a simulated GPU, in a separate folder."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        self.script("build/release/bin/learn", "echo 'cuDNN 9.19.0 of X9'")
-        self.script("build/release/bin/bench_step",
-                    "[ \"$9\" = --graph ] && mode=graph || mode=eager\n"
-                    "echo '{\"model\": \"'$2'\", \"batch\": '$4', \"precision\": \"'$8'\", \"mode\": \"'$mode'\", \"step_ms\": 8,"
-                    " \"images_per_s\": 100, \"host_wall_us\": 5, \"operations\": 9}'")
-        for name in ("bin/bench_cifar", "bin/bench_precisions", "tests/lab/cuda/libkernellog.so", "tests/lab/cuda/fake/libfakecuda.so"):
-            self.script(f"build/release/{name}", "exit 1")
-        kernels = self.root / "build/release" / run.KERNELS
-        kernels.parent.mkdir(parents=True)
-        kernels.write_bytes(b"\0libc.so.6\0libcudart.so.13\0")
-        self.toolkit = self.root / "toolkit"
-        self.toolkit.mkdir()
-        for name in ("libcudnn.so.9", "libcublasLt.so.13"):
-            (self.toolkit / name).touch()
-        for program in run.PROGRAMS:
-            self.script(f"build/release/bin/{program}",
-                        f"[ \"$1\" = --list-test-cases ] && printf 'a\nb\nc\nd\ne\n' && exit\n"
-                        f"echo {program} $LD_LIBRARY_PATH $LEARN_EXPECT_DEVICE >>'{self.root}/ran'\n"
-                        f"echo a_kernel >>\"$LEARN_KERNEL_LOG\"\necho 'memory: net: 5 MiB'\necho '{DOCTEST}'")
-        self.script("build/release/bin/planted_faults", "[ $1 = none ] || echo fault")
-        self.sanitizer("--initcheck-track-filtered-global-memory arg (=yes)")
-        self.script("framework/cmake/build.sh", "echo built")
-        self.script("framework/cmake/install_packages.sh", "")
-        (self.root / "tests/lab/gpu").mkdir(parents=True)
-        (self.root / "ledger.py").write_text("import sys\nprint('ledger', *sys.argv[1:])\n")
-
-    def sanitizer(self, options):
-        """A compute-sanitizer whose help has these options."""
-        self.script("tools/compute-sanitizer",
-                    f"if [ $1 = --help ]; then echo '{options}'; exit; fi\n"
-                    f"echo \"$@\" >>'{self.root}/sanitized'\n"
-                    "while [ \"${1#--}\" != \"$1\" ]; do [ $1 != --kernel-name ] || shift; shift; done\n"
-                    "said=`\"$@\"`; status=$?; echo \"$said\"; [ \"$said\" = fault ] && exit 99; exit $status")
-
-    def script(self, name, text):
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-    def main(self, *words, tools=True, find=lambda: device.Gpu("X9", "1.2")):
-        path = f"{self.root / 'tools'}:/usr/bin:/bin" if tools else "/usr/bin:/bin"
-        out = io.StringIO()
-        with unittest.mock.patch.multiple(run, ROOT=self.root, LEDGER=self.root / "ledger.py",
-                                          RESULTS=self.root / "tests/lab/gpu/results", TOOLKIT="/nowhere"), \
-                unittest.mock.patch.object(device, "find", find), \
-                unittest.mock.patch.object(device, "settings", lambda: "clocks.sm 1980 MHz"), \
-                unittest.mock.patch.object(libraries, "of_toolkits", lambda: [self.toolkit]), \
-                unittest.mock.patch.object(libraries, "is_loadable", lambda name: False), \
-                unittest.mock.patch.dict(os.environ, PATH=path), \
-                unittest.mock.patch.object(sys, "argv", ["run.py", *words]), \
-                contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            return run.main(), out.getvalue()
-
-    def summaries(self):
-        return [path.read_text() for path in self.root.glob("tests/lab/gpu/results/*-X9.md")]
+class WholeRun(SimulatedMachine):
+    """main() on a simulated GPU."""
 
     def test_everything_passes_and_is_recorded(self):
-        code, out = self.main()
+        code, out = self.main(find=lambda: device.Gpu("X9", "1.2", 2))
         self.assertEqual(code, 0, out)
         text, = self.summaries()
-        self.assertIn("Everything passed", text)
+        self.assertIn("Everything passed.", text)
         self.assertEqual([line.split(" | ")[0][2:] for line in text.splitlines() if " | passed | " in line], run.STAGES)
         self.assertIn("* net: 5 MiB", text)
         self.assertRegex(out, "ledger record .* --grade numbers")
@@ -246,9 +181,6 @@ class WholeRun(unittest.TestCase):
         self.assertIn("tests_cuda_ops --first=1 --last=1\n", sanitized)  # five cases in eight parts
         self.assertIn("tests_cuda_ops --first=5 --last=5\n", sanitized)
         self.assertTrue(all(line.endswith(f" {self.toolkit} X9") for line in self.ran()))
-
-    def ran(self):
-        return (self.root / "ran").read_text().splitlines() if (self.root / "ran").exists() else []
 
     def test_a_failed_build_runs_nothing(self):
         self.script("framework/cmake/build.sh", "exit 1")
@@ -375,7 +307,7 @@ class WholeRun(unittest.TestCase):
         self.assertIn("| sanitized | not run |", text)
 
     def test_a_budget_without_time_for_sanitizers_leaves_the_ledger_without_them(self):
-        self.script("tools/compute-sanitizer", "sleep 60")
+        self.script("tools/compute-sanitizer", "[ $1 = --help ] || exec sleep 60")
         code, out = self.main("--no-build", "--budget", "15")
         self.assertEqual(code, 1)
         self.assertRegex(out, "ledger record .* --grade numbers")

@@ -4,6 +4,7 @@ import json
 import math
 import re
 
+import rank_stages
 import step_costs
 
 
@@ -80,15 +81,22 @@ def bench_table(outcomes):
         if rows else []
 
 
+def rank_table(outcomes):
+    """Steps of ranks, next to the same ranks without exchange; one rank, next to no launcher."""
+    rows = rank_stages.rows(outcomes)
+    return ["", "**Steps of ranks**", *step_costs.table(rank_stages.COLUMNS, rows)] if rows else []
+
+
 def code_block(title, lines):
     return ["", f"**{title}**", "", "```", *lines, "```"] if lines else []
 
 
 def markdown(facts, stages, jobs, ledger, machine=()):
     """`stages` and `jobs` are outcomes, `ledger` the last line of kernel_ledger.py, `machine` what learn doctor said."""
-    bad = [stage for stage in stages if not stage.good]
+    bad = [stage for stage in stages if stage.bad]
     verdict = "everything passed" if not bad else \
         "not everything passed: " + ", ".join(f"{stage.name} {stage.status}" for stage in bad)
+    verdict += "".join(f"; {stage.name} skipped: {stage.note}" for stage in stages if stage.status == "skipped")
     rows = [f"| {s.name} | {s.status} | {s.seconds:.1f} s | {s.note} |" for s in stages]
     failed = [f"{job.name}: {job.note}" for job in jobs if not job.good]
     text = [f"# {facts.gpu}, {facts.date}", "", f"{verdict[0].upper()}{verdict[1:]}.", "",
@@ -98,6 +106,8 @@ def markdown(facts, stages, jobs, ledger, machine=()):
     text += bullets("Programs that did not pass", failed)
     text += parity_table(jobs)
     text += bench_table(jobs)
+    text += rank_table(jobs)
+    text += bullets("Trainings of several ranks", lines_marked(jobs, "ranks"))
     text += bullets("Memory", lines_marked(jobs, "memory"))
     text += bullets("Losses on the CPU and on CUDA", lines_marked(jobs, "losses"))
     text += bullets("Programs", [f"{job.name}: {job.seconds:.1f} s{', ' + job.note if job.note else ''}"

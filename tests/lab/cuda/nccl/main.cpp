@@ -3,13 +3,18 @@
 #include "framework/core/error.h"
 #include "framework/distributed/communicator_library.h"
 #include "framework/distributed/device_communicator.h"
+#include "framework/runtime/cuda_report.h"
 #include "tests/lab/cuda/nccl/world.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -30,6 +35,13 @@ int run(int argc, char** argv) {
       Launcher{.name = "no launcher", .ranks = 1, .local_rank = 0, .meeting = Meeting{}});
   Ranks& all = ranks();
   all.host = open_communicator(launcher, {.deadline = std::chrono::seconds(120)});
+  const auto device = static_cast<std::size_t>(all.host->place().local_rank);
+  const std::vector<CudaDeviceInfo> devices = cuda_report().devices;
+  const char* const expected = std::getenv("LEARN_EXPECT_DEVICE");
+  if (expected != nullptr && device < devices.size() && devices[device].name != expected) {
+    std::printf("error: the device is %s\n", devices[device].name.c_str());
+    return 1;
+  }
   all.ctx = std::make_unique<Context>(
       ContextOptions{.device = Device::cuda(all.host->place().local_rank), .threads = 1});
   all.world = device_communicator(*all.host, *all.ctx, std::chrono::seconds(120));
