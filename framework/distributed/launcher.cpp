@@ -155,6 +155,9 @@ std::string Launcher::text() const {
 }
 
 std::optional<Launcher> find_launcher() {
+  // Its agent is often a task of Slurm or of an MPI, whose variables its ranks inherit.
+  if (environment("TORCHELASTIC_RUN_ID") != nullptr)
+    if (std::optional<Launcher> found = torchrun(std::nullopt)) return found;
   for (const Variables& variables : kOfMpi)
     if (std::optional<Launcher> found = launcher_by(variables)) {
       if (&variables == kOfMpi.data()) found->grace = grace_of_open_mpi();

@@ -39,7 +39,8 @@ struct Launcher {
 /// launcher, and neither has the only task of a step. Values that are not numbers are ignored.
 ///
 /// WORLD_SIZE above 1 without another launcher is torchrun's. If its agent listens at MASTER_PORT
-/// (TORCHELASTIC_USE_AGENT_STORE), the ranks connect at the next port.
+/// (TORCHELASTIC_USE_AGENT_STORE), the ranks connect at the next port. With TORCHELASTIC_RUN_ID,
+/// which only torchrun sets, its variables take precedence over all others.
 ///
 /// Throws UsageError for a number of processes without a rank, for a rank that is not below it, and
 /// for WORLD_SIZE without the host and the port of rank 0.

@@ -111,6 +111,22 @@ TEST_CASE("torchrun is found unless another launcher started the processes") {
   CHECK(found_in(with(slurm_step("2", "3"), {{"WORLD_SIZE", "3"}})).substr(0, 5) == "Slurm");
 }
 
+TEST_CASE("processes of an agent of torchrun are its ranks whatever started the agent") {
+  const Values agent{{"RANK", "1"},
+                     {"WORLD_SIZE", "2"},
+                     {"LOCAL_RANK", "0"},
+                     {"MASTER_ADDR", "nodea"},
+                     {"MASTER_PORT", "29500"},
+                     {"TORCHELASTIC_RUN_ID", "job7"}};
+  for (const Values& values :
+       {with(slurm_step("1", "2"), agent),
+        with(with(slurm_step("1", "2"), {{"PMIX_RANK", "1"}}), agent),
+        with(agent, {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}})})
+    CHECK(found_in(values) == "torchrun as rank 1 of 2, local 0, WORLD_SIZE=2, several");
+  CHECK(found_in(with(slurm_step("1", "2"), with(agent, {{"WORLD_SIZE", "1"}, {"RANK", "0"}})))
+            .substr(0, 5) == "Slurm");
+}
+
 TEST_CASE("the ranks of torchrun connect next to the port of its agent") {
   Values values{{"RANK", "0"},
                 {"WORLD_SIZE", "2"},
