@@ -1,16 +1,18 @@
 // NCCL without GPUs, between the processes of one machine.
-#include "tests/lab/cuda/fake/device.h"
 #include "tests/lab/cuda/fake/nccl_communicator.h"
 #include "tests/lab/cuda/fake/nccl_faults.h"
 #include "tests/lab/cuda/fake/nccl_functions.h"
 #include "tests/lab/cuda/fake/stop.h"
+#include "tests/lab/cuda/fake/stream.h"
 
+#include <array>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 using namespace fakecuda;
+using nccl::Op, nccl::Type;
 
 namespace {
 
@@ -24,7 +26,7 @@ struct Group {
   }
 
   int depth = 0;
-  NcclCommunicator* comm = nullptr;
+  ncclComm* comm = nullptr;
   cudaStream_t stream = nullptr;
   std::vector<NcclOperation> operations;
 };
@@ -38,46 +40,38 @@ void check_no_group(std::string_view call) {
   if (group().depth > 0) stop("{} in a group is not modelled", call);
 }
 
-NcclResult refuse(NcclResult result, std::string text) {
+NcclResult refuse(std::string text) {
   nccl_last_error() = std::move(text);
-  return result;
+  return kNcclInvalidArgument;
 }
 
-NcclResult check_config(const NcclConfig* config) {
-  if (config == nullptr) return nccl_success;
-  if (config->magic != kNcclMagic || config->size < offsetof(NcclConfig, cga_cluster_size))
-    return refuse(nccl_invalid_argument, "ncclConfig_t argument not initialized via initializer");
-  if (config->blocking != kNcclUndefined && config->blocking != 0 && config->blocking != 1)
-    return refuse(nccl_invalid_argument,
-                  fmt::format("Invalid config blocking attribute value {}", config->blocking));
-  return nccl_success;
+/// Calls `use` with the communicator, or returns its error. Stops if it is not alive, or while an
+/// earlier call is in progress.
+template <class Use>
+NcclResult when_idle(ncclComm* handle, std::string_view call, Use use) {
+  const std::lock_guard guard(api_mutex());
+  NcclCommunicator& comm = NcclCommunicator::alive(handle, call);
+  const NcclResult error = comm.check_idle(call);
+  return error == kNcclSuccess ? use(comm) : error;
 }
 
 /// Adds to the group, or executes as a group of one.
-NcclResult call(const NcclOperation& operation, NcclCommunicator* handle, cudaStream_t stream) {
-  const std::lock_guard guard(api_mutex());
-  const std::string_view name = name_of(operation.call);
-  NcclCommunicator& comm = NcclCommunicator::alive(handle, name);
-  if (const NcclResult error = comm.check_idle(name); error != nccl_success) return error;
-  Group& all = group();
-  if (all.depth == 0) return comm.issue({operation}, stream);
-  if (!all.operations.empty() && (all.comm != &comm || all.stream != stream))
-    stop("rank {}: {}: groups of several streams or communicators are not modelled",
-         comm.rank(),
-         name);
-  all.comm = &comm;
-  all.stream = stream;
-  all.operations.push_back(operation);
-  return nccl_success;
+NcclResult call(const NcclOperation& operation, ncclComm* handle, cudaStream_t stream) {
+  return when_idle(handle, operation.call, [&](NcclCommunicator& comm) {
+    if (operation.from >= comm.ranks())
+      stop("{}: root {} is not a rank", operation.call, operation.from);
+    Group& all = group();
+    if (all.depth == 0) return comm.issue({operation}, stream);
+    if (!all.operations.empty() && (all.comm != handle || all.stream != stream))
+      stop("{}: groups of several streams or communicators are not modelled", operation.call);
+    all.comm = handle;
+    all.stream = stream;
+    all.operations.push_back(operation);
+    return kNcclSuccess;
+  });
 }
 
-void check_version(std::string_view name, int version) {
-  if (nccl_faults::version() < version)
-    stop("{} is called, which the library has since version {}, but it has version {}",
-         name,
-         version,
-         nccl_faults::version());
-}
+int version() { return static_cast<int>(nccl_fault("version").value_or(23203)); }
 
 }  // namespace
 
@@ -85,48 +79,38 @@ void check_version(std::string_view name, int version) {
 // NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
-NcclResult ncclGetVersion(int* version) {
-  *version = nccl_faults::version();
-  return nccl_success;
+NcclResult ncclGetVersion(int* to) {
+  *to = version();
+  return kNcclSuccess;
 }
 
 const char* ncclGetErrorString(NcclResult result) {
-  switch (result) {
-    case nccl_success:
-      return "no error";
-    case nccl_unhandled_cuda_error:
-      return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-    case nccl_system_error:
-      return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-    case nccl_internal_error:
-      return "internal error - please report this issue to the NCCL developers";
-    case nccl_invalid_argument:
-      return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-    case nccl_invalid_usage:
-      return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-    case nccl_remote_error:
-      return "remote process exited or there was a network error";
-    case nccl_in_progress:
-      return "NCCL operation in progress";
-    case nccl_timeout:
-      return "timeout";
-  }
-  return "unknown result code";
+  constexpr std::array kTexts{"no error",
+                              "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+                              "unhandled system error (run with NCCL_DEBUG=INFO for details)",
+                              "internal error - please report this issue to the NCCL developers",
+                              "invalid argument (run with NCCL_DEBUG=WARN for details)",
+                              "invalid usage (run with NCCL_DEBUG=WARN for details)",
+                              "remote process exited or there was a network error",
+                              "NCCL operation in progress",
+                              "timeout"};
+  const auto number = static_cast<std::size_t>(result);
+  return number < kTexts.size() ? kTexts[number] : "unknown result code";
 }
 
-const char* ncclGetLastError(ncclComm_t) {
+const char* ncclGetLastError(ncclComm*) {
   const std::lock_guard guard(api_mutex());
   return nccl_last_error().c_str();
 }
 
-NcclResult ncclGetUniqueId(NcclId* id) {
+NcclResult ncclGetUniqueId(nccl::UniqueId* id) {
   if (id == nullptr) stop("ncclGetUniqueId: the pointer is null");
   *id = NcclSegment::create();
-  return nccl_success;
+  return kNcclSuccess;
 }
 
 NcclResult ncclCommInitRankConfig(
-    ncclComm_t* comm, int ranks, NcclId id, int rank, NcclConfig* config) {
+    ncclComm** comm, int ranks, nccl::UniqueId id, int rank, nccl::Config* config) {
   const std::lock_guard guard(api_mutex());
   if (comm == nullptr) stop("ncclCommInitRankConfig: the pointer is null");
   check_no_group("ncclCommInitRankConfig");
@@ -134,135 +118,90 @@ NcclResult ncclCommInitRankConfig(
   if (ranks > NcclSegment::kMaxRanks)
     stop("NCCL: {} ranks are not modelled, at most {}", ranks, NcclSegment::kMaxRanks);
   if (ranks < 1 || rank < 0 || rank >= ranks)
-    return refuse(nccl_invalid_argument,
-                  fmt::format("Invalid rank requested : {}/{}", rank, ranks));
-  if (const NcclResult error = check_config(config); error != nccl_success) return error;
-  NcclCommunicator& made = NcclCommunicator::create(
-      ranks, rank, current_device(), config == nullptr || config->blocking != 0);
-  made.join(id);
-  *comm = &made;
-  if (!made.blocking()) return nccl_in_progress;
-  const NcclResult result = made.wait();
-  if (result != nccl_success) {
-    made.abort();
-    *comm = nullptr;
-  }
-  return result;
+    return refuse(fmt::format("Invalid rank requested : {}/{}", rank, ranks));
+  if (config != nullptr &&
+      (config->magic != kNcclMagic || config->size < offsetof(nccl::Config, cga_cluster_size)))
+    return refuse("ncclConfig_t argument not initialized via initializer");
+  if (config == nullptr || config->blocking != 0)
+    stop("ncclCommInitRankConfig: communicators that block are not modelled");
+  *comm = &NcclCommunicator::create(id, ranks, rank);
+  return kNcclInProgress;
 }
 
-NcclResult ncclCommInitRank(ncclComm_t* comm, int ranks, NcclId id, int rank) {
-  return ncclCommInitRankConfig(comm, ranks, id, rank, nullptr);
-}
-
-NcclResult ncclCommGetAsyncError(ncclComm_t comm, NcclResult* error) {
+NcclResult ncclCommGetAsyncError(ncclComm* comm, NcclResult* error) {
   const std::lock_guard guard(api_mutex());
   if (error == nullptr) stop("ncclCommGetAsyncError: the pointer is null");
   *error = NcclCommunicator::alive(comm, "ncclCommGetAsyncError").poll();
-  return nccl_success;
+  return kNcclSuccess;
 }
 
-NcclResult ncclCommFinalize(ncclComm_t handle) {
-  const std::lock_guard guard(api_mutex());
+NcclResult ncclCommFinalize(ncclComm* handle) {
   check_no_group("ncclCommFinalize");
-  NcclCommunicator& comm = NcclCommunicator::alive(handle, "ncclCommFinalize");
-  if (const NcclResult error = comm.check_idle("ncclCommFinalize"); error != nccl_success)
-    return error;
-  comm.finalize();
-  return comm.blocking() ? comm.wait() : nccl_in_progress;
+  return when_idle(
+      handle, "ncclCommFinalize", [](NcclCommunicator& comm) { return comm.finalize(); });
 }
 
-NcclResult ncclCommDestroy(ncclComm_t handle) {
+NcclResult ncclCommDestroy(ncclComm* handle) {
   const std::lock_guard guard(api_mutex());
   check_no_group("ncclCommDestroy");
-  if (handle == nullptr) return nccl_success;
+  if (handle == nullptr) return kNcclSuccess;
   NcclCommunicator& comm = NcclCommunicator::alive(handle, "ncclCommDestroy");
   (void)comm.check_idle("ncclCommDestroy");  // an error does not hinder it
   comm.destroy();
-  return nccl_success;
+  return kNcclSuccess;
 }
 
-NcclResult ncclCommAbort(ncclComm_t handle) {
+NcclResult ncclCommAbort(ncclComm* handle) {
   const std::lock_guard guard(api_mutex());
-  if (handle == nullptr) return nccl_success;
+  if (handle == nullptr) return kNcclSuccess;
   NcclCommunicator& comm = NcclCommunicator::alive(handle, "ncclCommAbort");
-  if (group().comm == &comm) group().operations.clear();
+  if (group().comm == handle) group().operations.clear();
   comm.abort();
-  return nccl_success;
+  return kNcclSuccess;
 }
 
-NcclResult ncclCommCount(ncclComm_t comm, int* count) {
-  const std::lock_guard guard(api_mutex());
-  *count = NcclCommunicator::alive(comm, "ncclCommCount").ranks();
-  return nccl_success;
+NcclResult ncclCommRegister(ncclComm* handle, void* buffer, std::size_t bytes, void** registered) {
+  if (version() < 21900)
+    stop("ncclCommRegister is called, which the library has since 2.19, but it is {}", version());
+  return when_idle(handle, "ncclCommRegister", [&](NcclCommunicator& comm) {
+    *registered = comm.register_memory(buffer, bytes);
+    return kNcclSuccess;
+  });
 }
 
-NcclResult ncclCommUserRank(ncclComm_t comm, int* rank) {
+NcclResult ncclCommDeregister(ncclComm* comm, void* registered) {
   const std::lock_guard guard(api_mutex());
-  *rank = NcclCommunicator::alive(comm, "ncclCommUserRank").rank();
-  return nccl_success;
-}
-
-NcclResult ncclCommRegister(ncclComm_t handle, void* buffer, std::size_t bytes, void** registered) {
-  const std::lock_guard guard(api_mutex());
-  check_version("ncclCommRegister", 21900);
-  NcclCommunicator& comm = NcclCommunicator::alive(handle, "ncclCommRegister");
-  if (const NcclResult error = comm.check_idle("ncclCommRegister"); error != nccl_success)
-    return error;
-  *registered = comm.register_memory(buffer, bytes);
-  return nccl_success;
-}
-
-NcclResult ncclCommDeregister(ncclComm_t comm, void* registered) {
-  const std::lock_guard guard(api_mutex());
-  check_version("ncclCommDeregister", 21900);
   NcclCommunicator::alive(comm, "ncclCommDeregister").deregister_memory(registered);
-  return nccl_success;
+  return kNcclSuccess;
 }
 
-NcclResult ncclAllReduce(const void* send,
-                         void* receive,
-                         std::size_t count,
-                         NcclType type,
-                         int operation,
-                         ncclComm_t comm,
-                         cudaStream_t stream) {
-  if (operation != kNcclSum) stop("ncclAllReduce: operation {} is not modelled", operation);
-  return call({NcclCall::all_reduce, send, receive, count, type}, comm, stream);
+NcclResult ncclAllReduce(
+    const void* from, void* to, size_t n, Type type, Op op, ncclComm* comm, cudaStream_t stream) {
+  if (op != kNcclSum) stop("ncclAllReduce: operation {} is not modelled", static_cast<int>(op));
+  return call({"ncclAllReduce", NcclOperation::kSumOfAll, from, to, n, type}, comm, stream);
 }
 
-NcclResult ncclAllGather(const void* send,
-                         void* receive,
-                         std::size_t count,
-                         NcclType type,
-                         ncclComm_t comm,
-                         cudaStream_t stream) {
-  return call({NcclCall::all_gather, send, receive, count, type}, comm, stream);
+NcclResult ncclAllGather(
+    const void* from, void* to, size_t n, Type type, ncclComm* comm, cudaStream_t stream) {
+  return call({"ncclAllGather", NcclOperation::kEachRank, from, to, n, type}, comm, stream);
 }
 
-NcclResult ncclBroadcast(const void* send,
-                         void* receive,
-                         std::size_t count,
-                         NcclType type,
-                         int root,
-                         ncclComm_t handle,
-                         cudaStream_t stream) {
-  int ranks = 0;
-  ncclCommCount(handle, &ranks);
-  if (root < 0 || root >= ranks)
-    stop("ncclBroadcast: root {} is not a rank; there are {} ranks", root, ranks);
-  return call({NcclCall::broadcast, send, receive, count, type, root}, handle, stream);
+NcclResult ncclBroadcast(
+    const void* from, void* to, size_t n, Type type, int root, ncclComm* comm, cudaStream_t on) {
+  if (root < 0) stop("ncclBroadcast: root {} is not a rank", root);
+  return call({"ncclBroadcast", root, from, to, n, type}, comm, on);
 }
 
 NcclResult ncclGroupStart() {
   ++group().depth;
-  return nccl_success;
+  return kNcclSuccess;
 }
 
 NcclResult ncclGroupEnd() {
   const std::lock_guard guard(api_mutex());
   Group& all = group();
   if (all.depth == 0) stop("ncclGroupEnd is called without ncclGroupStart");
-  if (--all.depth > 0 || all.operations.empty()) return nccl_success;
+  if (--all.depth > 0 || all.operations.empty()) return kNcclSuccess;
   NcclCommunicator& comm = NcclCommunicator::alive(all.comm, "ncclGroupEnd");
   return comm.issue(std::exchange(all.operations, {}), std::exchange(all.stream, nullptr));
 }

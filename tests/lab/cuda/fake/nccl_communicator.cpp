@@ -1,11 +1,14 @@
 #include "tests/lab/cuda/fake/nccl_communicator.h"
 
 #include "tests/lab/cuda/fake/device.h"
+#include "tests/lab/cuda/fake/device_memory.h"
 #include "tests/lab/cuda/fake/nccl_faults.h"
 #include "tests/lab/cuda/fake/stop.h"
+#include "tests/lab/cuda/fake/stream.h"
 
 #include <algorithm>
 #include <csignal>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -13,9 +16,20 @@ namespace fakecuda {
 namespace {
 
 // Used by a thread that may outlive static objects: never destroyed.
-std::vector<std::unique_ptr<NcclCommunicator>>& communicators() {
-  static auto& all = *new std::vector<std::unique_ptr<NcclCommunicator>>;
+std::vector<std::unique_ptr<ncclComm>>& communicators() {
+  static auto& all = *new std::vector<std::unique_ptr<ncclComm>>;
   return all;
+}
+
+/// One turn of the thread that lets streams get on.
+void let_devices_work() {
+  const std::lock_guard guard(api_mutex());
+  if (schedule().order == Order::now) return advance_all();
+  const auto satisfied = [] {
+    return std::ranges::none_of(communicators(),
+                                [](const auto& one) { return one->others_wait(); });
+  };
+  if (!satisfied()) advance_to_shared_work(satisfied);
 }
 
 void start_thread() {
@@ -25,59 +39,59 @@ void start_thread() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread([] {
-    for (;;) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-      const std::lock_guard guard(api_mutex());
-      NcclCommunicator::let_devices_work();
-    }
+    for (;; let_devices_work()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace
 
-std::string& nccl_last_error() {
-  static auto& text = *new std::string;
-  return text;
+NcclCommunicator::NcclCommunicator(const nccl::UniqueId& id, int ranks, int rank)
+    : rank_(rank), device_(current_device()) {
+  const std::string obstacle = nccl_fault("system", rank)
+                                   ? "Call to connect failed: Connection refused (by FAKE_NCCL)"
+                                   : segment_.join(id, ranks, rank, device_);
+  if (!obstacle.empty()) fail(kNcclSystemError, obstacle);
+  in_progress_ = {
+      "ncclCommInitRankConfig", [this] {
+        if (!std::ranges::all_of(segment_.ranks(), [](const auto& one) { return one.joined == 2; }))
+          return false;
+        const std::string both = segment_.duplicate_device();
+        if (!both.empty()) fail(kNcclInvalidUsage, both);
+        return true;
+      }};
 }
 
-NcclCommunicator::NcclCommunicator(int ranks, int rank, int device, bool blocking)
-    : rank_(rank), ranks_(ranks), device_(device), blocking_(blocking) {}
-
-NcclCommunicator& NcclCommunicator::create(int ranks, int rank, int device, bool blocking) {
+ncclComm& NcclCommunicator::create(const nccl::UniqueId& id, int ranks, int rank) {
   auto& all = communicators();
   if (all.empty()) start_thread();
-  all.emplace_back(new NcclCommunicator(ranks, rank, device, blocking));
-  return *all.back();
+  return *all.emplace_back(std::make_unique<ncclComm>(id, ranks, rank));
 }
 
-NcclCommunicator& NcclCommunicator::alive(NcclCommunicator* comm, std::string_view call) {
+NcclCommunicator& NcclCommunicator::alive(const ncclComm* comm, std::string_view call) {
   if (comm == nullptr) stop("{}: the communicator is null", call);
-  const auto& all = communicators();
-  if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one.get() == comm; }))
-    stop("{}: {} is not a communicator", call, static_cast<const void*>(comm));
-  if (!comm->is_alive())
-    stop("rank {}: {} is called after {}",
-         comm->rank_,
-         call,
-         comm->state_ == State::aborted ? "ncclCommAbort" : "ncclCommDestroy");
-  return *comm;
-}
-
-bool NcclCommunicator::is_alive() const {
-  return state_ != State::aborted && state_ != State::destroyed;
+  for (const auto& one : communicators()) {
+    if (one.get() != comm) continue;
+    if (one->ended_by_.empty()) return *one;
+    stop("rank {}: {} is called after {}", one->rank_, call, one->ended_by_);
+  }
+  stop("{}: {} is not a communicator", call, static_cast<const void*>(comm));
 }
 
 NcclResult NcclCommunicator::check_idle(std::string_view call) const {
-  if (error_ != nccl_success) return error_;
-  if (state_ == State::joining || state_ == State::issuing || state_ == State::closing)
+  if (error_ == kNcclSuccess && in_progress_)
     stop("rank {}: {} is called while {} is in progress; poll ncclCommGetAsyncError first",
          rank_,
          call,
-         state_ == State::joining   ? "ncclCommInitRankConfig"
-         : state_ == State::issuing ? pending_->call()
-                                    : "ncclCommFinalize");
-  return nccl_success;
+         in_progress_->name);
+  return error_;
+}
+
+NcclResult NcclCommunicator::poll() {
+  if (error_ != kNcclSuccess || !in_progress_) return error_;
+  const Call call = *in_progress_;  // a copy: another thread may abort while it runs
+  if (call.complete()) in_progress_.reset();
+  return error_ == kNcclSuccess && in_progress_ ? kNcclInProgress : error_;
 }
 
 void NcclCommunicator::fail(NcclResult error, std::string text) {
@@ -85,78 +99,39 @@ void NcclCommunicator::fail(NcclResult error, std::string text) {
   nccl_last_error() = std::move(text);
 }
 
-void NcclCommunicator::join(const NcclId& id) {
-  if (nccl_faults::refuses_to_start(rank_))
-    return fail(nccl_system_error, "Call to connect failed: Connection refused (by FAKE_NCCL)");
-  const std::string obstacle = segment_->join(id, ranks_, rank_, device_);
-  if (!obstacle.empty()) fail(nccl_system_error, obstacle);
-}
-
-NcclResult NcclCommunicator::poll() {
-  if (error_ != nccl_success) return error_;
-  if (state_ == State::joining && segment_->all_joined()) {
-    state_ = State::ready;
-    if (const std::string both = segment_->duplicate_device(); !both.empty())
-      fail(nccl_invalid_usage, both);
-  } else if (state_ == State::issuing) {
-    state_ = State::ready;
-    if (stream_of(stream_).capture != pending_capture_)
-      stop(
-          "rank {}: {}: the capture has ended or begun before ncclCommGetAsyncError returned "
-          "success",
-          rank_,
-          pending_->what());
-    pending_capture_.reset();
-    enqueue_batch(std::exchange(pending_, nullptr), stream_);
-  } else if (state_ == State::closing && launched_ == finished_) {
-    segment_->close();
-    bool all = true;
-    for (int r = 0; r < ranks_; ++r) all &= segment_->is_closed(r);
-    if (all) state_ = State::closed;
-  }
-  if (error_ != nccl_success) return error_;
-  return state_ == State::ready || state_ == State::closed ? nccl_success : nccl_in_progress;
-}
-
-NcclResult NcclCommunicator::wait() {
-  for (;;) {
-    const NcclResult result = poll();
-    if (result != nccl_in_progress) return result;
-    api_mutex().let_others_in();
-    if (!is_alive()) return nccl_internal_error;  // aborted by another thread
-  }
-}
-
-void NcclCommunicator::finalize() {
-  if (state_ == State::closed) stop("rank {}: ncclCommFinalize is called twice", rank_);
-  state_ = State::closing;
+NcclResult NcclCommunicator::finalize() {
+  if (std::exchange(finalized_, true)) stop("rank {}: ncclCommFinalize is called twice", rank_);
+  in_progress_ = {"ncclCommFinalize", [this] {
+                    if (is_busy()) return false;
+                    segment_.own().closed = 1;
+                    return std::ranges::all_of(segment_.ranks(),
+                                               [](const auto& one) { return one.closed == 1; });
+                  }};
+  return kNcclInProgress;
 }
 
 void NcclCommunicator::destroy() {
-  if (error_ != nccl_success && launched_ != finished_)
-    stop(
-        "rank {}: ncclCommDestroy would wait for ever for collectives that have failed; call "
-        "ncclCommAbort",
-        rank_);
+  if (error_ != kNcclSuccess && is_busy())
+    stop("rank {}: ncclCommDestroy waits for ever for what has failed; call ncclCommAbort", rank_);
   // Unlike finalize, this waits for this rank only.
-  if (state_ == State::ready) state_ = State::closing;
-  while (launched_ != finished_) api_mutex().let_others_in();
-  if (state_ == State::closing) segment_->close();
-  state_ = State::destroyed;
-  segment_.reset();
+  finalized_ = true;
+  while (is_busy()) api_mutex().let_others_in();
+  if (error_ == kNcclSuccess && ended_by_.empty()) segment_.own().closed = 1;
+  ended_by_ = "ncclCommDestroy";
+  segment_ = {};
 }
 
 void NcclCommunicator::abort() {
-  state_ = State::aborted;
   mark_leftovers();
-  segment_.reset();
-  pending_.reset();
+  ended_by_ = "ncclCommAbort";
+  in_progress_.reset();
+  segment_ = {};
 }
 
 void* NcclCommunicator::register_memory(void* p, std::size_t bytes) {
   check_range(p, bytes, fmt::format("rank {}: ncclCommRegister: buffer", rank_));
   static char* next = nullptr;
-  registered_[++next] = range_of(p);
+  registered_[++next] = p;
   return next;
 }
 
@@ -164,103 +139,111 @@ void NcclCommunicator::deregister_memory(void* handle) {
   const auto found = registered_.find(handle);
   if (found == registered_.end())
     stop("rank {}: ncclCommDeregister: {} is not a handle of ncclCommRegister", rank_, handle);
-  if (const Range now = range_of(reinterpret_cast<void*>(found->second.begin)); now.begin == 0)
+  if (range_of(found->second).begin == 0)
     stop("rank {}: ncclCommDeregister: the memory was freed before", rank_);
   registered_.erase(found);
 }
 
-void NcclCommunicator::check_stream(const NcclBatch& batch, cudaStream_t stream) {
+NcclResult NcclCommunicator::issue(const std::vector<NcclOperation>& operations,
+                                   cudaStream_t stream) {
+  if (finalized_)
+    stop("rank {}: {} is called after ncclCommFinalize", rank_, operations.front().call);
+  const auto batch = std::make_shared<const NcclBatch>(operations, rank_, ranks());
   const int device = stream == nullptr ? current_device() : stream_of(stream).device;
   if (device != device_)
     stop("rank {}: {}: the stream is one of device {}, the communicator of device {}",
          rank_,
-         batch.what(),
+         batch->what(),
          device,
          device_);
-  if (stream != stream_ && launched_ != finished_ && stream_of(stream).capture == nullptr)
+  const auto capture = stream_of(stream).capture;
+  if (std::exchange(stream_, stream) != stream && is_busy() && capture == nullptr)
     stop("rank {}: {}: collectives of one communicator on two streams at once are not modelled",
          rank_,
-         batch.what());
-}
-
-NcclResult NcclCommunicator::issue(std::vector<NcclOperation> operations, cudaStream_t stream) {
-  if (state_ == State::closed)
-    stop("rank {}: {} is called after ncclCommFinalize", rank_, name_of(operations.front().call));
-  auto batch = std::make_shared<const NcclBatch>(std::move(operations), rank_, ranks_);
-  check_stream(*batch, stream);
-  stream_ = stream;
-  // The real library connects at the first collective: without blocking, its work is not on the
-  // stream before ncclCommGetAsyncError says so.
-  if (!blocking_ && !std::exchange(issued_before_, true)) {
-    pending_ = std::move(batch);
-    pending_capture_ = stream_of(stream).capture;
-    state_ = State::issuing;
-    return nccl_in_progress;
+         batch->what());
+  if (std::exchange(connected_, true)) {
+    enqueue_batch(batch, stream);
+    return kNcclSuccess;
   }
-  enqueue_batch(batch, stream);
-  return nccl_success;
+  // The real library connects at the first collective: its work is not on the stream before
+  // ncclCommGetAsyncError says so.
+  in_progress_ = {operations.front().call, [this, batch, stream, capture] {
+                    if (stream_of(stream).capture != capture)
+                      stop("rank {}: {}: the capture has ended or begun before the call was done",
+                           rank_,
+                           batch->what());
+                    enqueue_batch(batch, stream);
+                    return true;
+                  }};
+  return kNcclInProgress;
 }
 
 void NcclCommunicator::enqueue_batch(const std::shared_ptr<const NcclBatch>& batch,
                                      cudaStream_t stream) {
   if (stream_of(stream).capture == nullptr) note_launch(*batch);
-  std::string what = batch->what();
   enqueue(stream,
-          std::move(what),
+          batch->what(),
           DeviceWork{.run = [this, batch] { return execute(*batch); },
                      .launched = [this, batch] { note_launch(*batch); }});
 }
 
 void NcclCommunicator::note_launch(const NcclBatch& batch) {
-  if (state_ != State::ready)
-    stop(
-        "rank {}: a graph with {} is launched after ncclCommFinalize, ncclCommDestroy or "
-        "ncclCommAbort",
-        rank_,
-        batch.what());
+  if (finalized_ || !ended_by_.empty())
+    stop("rank {}: a graph with {} is launched after the communicator's end", rank_, batch.what());
   ++launched_;
 }
 
 bool NcclCommunicator::execute(const NcclBatch& batch) {
-  if (state_ == State::aborted) {
+  if (!ended_by_.empty()) {  // aborted
     batch.forget_results();
     ++finished_;
     return true;
   }
   if (running_ != nullptr && running_ != &batch) return false;
-  if (running_ == nullptr) {
-    running_ = &batch;
-    posted_ = false;
+  if (std::exchange(running_, &batch) == nullptr) {
     ++number_;
     begun_ = std::chrono::steady_clock::now();
   }
-  if (!posted_) {
+  NcclSegment::Rank& own = segment_.own();
+  if (own.posted < number_) {
     if (!may_post(batch)) return false;
-    batch.send(*segment_, number_);
-    segment_->post(number_, batch.what());
-    posted_ = true;
+    batch.send(own.slot(number_));
+    own.posted = number_;
   }
   if (!all_posted(batch)) return false;
-  batch.receive(*segment_, number_);
+  batch.receive(segment_.ranks(), number_);
   running_ = nullptr;
   ++finished_;
   return true;
 }
 
 bool NcclCommunicator::may_post(const NcclBatch& batch) {
-  if (nccl_faults::hangs(rank_, number_)) return false;
-  if (const NcclResult error = nccl_faults::error_of(rank_, number_); error != nccl_success) {
-    fail(error, fmt::format("collective {}, {}, has failed (by FAKE_NCCL)", number_, batch.what()));
-    return false;
-  }
-  return std::chrono::steady_clock::now() - begun_ >= nccl_faults::delay(rank_);
+  if (nccl_fault("hang", rank_, number_)) return false;
+  for (const auto& [fault, error] :
+       {std::pair{"remote", kNcclRemoteError}, std::pair{"timeout", kNcclTimeout}})
+    if (nccl_fault(fault, rank_, number_)) {
+      fail(error,
+           fmt::format("collective {}, {}, has failed (by FAKE_NCCL)", number_, batch.what()));
+      return false;
+    }
+  return std::chrono::steady_clock::now() - begun_ >=
+         std::chrono::milliseconds(nccl_fault("slow", rank_).value_or(0));
 }
 
 bool NcclCommunicator::all_posted(const NcclBatch& batch) const {
   bool all = true;
-  for (int r = 0; r < ranks_; ++r) {
-    const bool closed = segment_->is_closed(r);
-    const bool posted = segment_->has_posted(r, number_);
+  for (int r = 0; r < ranks(); ++r) {
+    NcclSegment::Rank& rank = segment_.ranks()[static_cast<std::size_t>(r)];
+    const bool closed = rank.closed == 1;  // read first: a rank posts before it closes
+    const bool posted = rank.posted >= number_;
+    all &= posted;
+    if (posted && batch.what() != rank.slot(number_).what.data())
+      stop("NCCL: collective {} is {} on rank {} and {} on rank {}",
+           number_,
+           batch.what(),
+           rank_,
+           rank.slot(number_).what.data(),
+           r);
     if (closed && !posted)
       stop(
           "NCCL: rank {} waits in its collective {}, {}, and rank {} has finalized the "
@@ -269,32 +252,14 @@ bool NcclCommunicator::all_posted(const NcclBatch& batch) const {
           number_,
           batch.what(),
           r);
-    const int low = std::min(r, rank_);
-    const int high = std::max(r, rank_);
-    if (posted && segment_->what(low, number_) != segment_->what(high, number_))
-      stop("NCCL: collective {} is {} on rank {} and {} on rank {}",
-           number_,
-           segment_->what(low, number_),
-           low,
-           segment_->what(high, number_),
-           high);
-    all &= posted;
   }
   return all;
 }
 
 bool NcclCommunicator::others_wait() const {
-  if (!is_alive() || state_ == State::joining || error_ != nccl_success) return false;
-  return segment_->peers_are_ahead() || (state_ == State::closing && launched_ != finished_);
-}
-
-void NcclCommunicator::let_devices_work() {
-  const auto& all = communicators();
-  if (schedule().order == Order::now) return advance_all();
-  const auto satisfied = [&] {
-    return std::none_of(all.begin(), all.end(), [](const auto& one) { return one->others_wait(); });
-  };
-  if (!satisfied()) advance_to_shared_work(satisfied);
+  if (!ended_by_.empty() || error_ != kNcclSuccess) return false;
+  const auto is_ahead = [&](const auto& one) { return one.posted > segment_.own().posted; };
+  return std::ranges::any_of(segment_.ranks(), is_ahead) || (finalized_ && is_busy());
 }
 
 }  // namespace fakecuda

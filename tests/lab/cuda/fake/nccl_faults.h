@@ -1,8 +1,7 @@
 #pragma once
-#include "tests/lab/cuda/fake/nccl_types.h"
-
-#include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 /// Faults of networks and of other ranks, on demand. FAKE_NCCL in the environment names them,
 /// separated by commas; collectives count from 1 in each communicator, and with @R a fault is one
@@ -15,14 +14,12 @@
 ///   version:V    the library reports version V (21700 is 2.17.0) and stops at calls that this
 ///                version does not have; their symbols exist nevertheless
 ///   own_devices  processes with equal device numbers have different devices
-namespace fakecuda::nccl_faults {
+namespace fakecuda {
 
-[[nodiscard]] bool hangs(int rank, std::uint64_t collective);
-/// ncclSuccess if nothing happens at this collective.
-[[nodiscard]] NcclResult error_of(int rank, std::uint64_t collective);
-[[nodiscard]] std::chrono::milliseconds delay(int rank);
-[[nodiscard]] bool refuses_to_start(int rank);
-[[nodiscard]] int version();
-[[nodiscard]] bool own_devices();
+/// Returns the number of the fault, 0 if it has no number; nothing unless it is one of `rank`, and
+/// has the number `number` if that is not 0. Rank -1 has only the faults of every rank.
+[[nodiscard]] std::optional<std::uint64_t> nccl_fault(std::string_view name,
+                                                      int rank = -1,
+                                                      std::uint64_t number = 0);
 
-}  // namespace fakecuda::nccl_faults
+}  // namespace fakecuda

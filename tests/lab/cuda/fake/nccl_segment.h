@@ -5,8 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
-#include <string_view>
 
 namespace fakecuda {
 
@@ -20,55 +21,46 @@ class NcclSegment {
   /// Bytes that one collective can take from one rank.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
 
-  /// Makes a segment, and an id that leads to it.
-  [[nodiscard]] static NcclId create();
+  static constexpr std::size_t kMaxText = 4096;
 
-  NcclSegment() = default;
-  NcclSegment(const NcclSegment&) = delete;
-  NcclSegment& operator=(const NcclSegment&) = delete;
-  ~NcclSegment();
+  /// A rank's part in a collective. Pages that it does not touch take no memory.
+  struct Slot {
+    alignas(4096) std::array<char, kMaxText> what;
+    std::array<std::byte, kMaxBytes> operands;
+  };
+  struct Rank {
+    std::atomic<int> joined;  ///< 2: completely
+    std::atomic<int> closed;  ///< it posts no more collectives
+    std::atomic<int> device;
+    std::atomic<std::uint64_t> posted;  ///< number of its last collective, whose slot is complete
+    std::array<Slot, 2> slots;
+
+    /// The slot of a collective: valid until the rank posts the one after the next.
+    [[nodiscard]] Slot& slot(std::uint64_t number) { return slots[number % 2]; }
+  };
+
+  /// Makes a segment, and an id that leads to it.
+  [[nodiscard]] static nccl::UniqueId create();
 
   /// Joins as one of `ranks`; empty, or the obstacle. Stops if the ranks disagree.
-  [[nodiscard]] std::string join(const NcclId& id, int ranks, int rank, int device);
-  [[nodiscard]] bool all_joined() const;
+  [[nodiscard]] std::string join(const nccl::UniqueId& id, int ranks, int rank, int device);
+  /// All ranks that are expected.
+  [[nodiscard]] std::span<Rank> ranks() const { return {shared_->ranks.data(), count_}; }
+  [[nodiscard]] Rank& own() const { return shared_->ranks[rank_]; }
   /// Empty, or the two ranks that have the same device.
   [[nodiscard]] std::string duplicate_device() const;
 
-  // A rank's collectives count from 1. `post` says what its next one is; the operands must be in
-  // place.
-  void post(std::uint64_t number, std::string_view what);
-  [[nodiscard]] bool has_posted(int rank, std::uint64_t number) const;
-  [[nodiscard]] bool peers_are_ahead() const;
-  [[nodiscard]] std::string_view what(int rank, std::uint64_t number) const;
-  /// The operands of a rank. They stay until this rank posts its collective after the next.
-  [[nodiscard]] std::byte* operands(int rank, std::uint64_t number) const;
-
-  /// This rank posts no more collectives.
-  void close();
-  [[nodiscard]] bool is_closed(int rank) const;
-
  private:
-  static constexpr std::size_t kText = 2048;
-  struct Rank {
-    std::atomic<int> joined;
-    std::atomic<int> closed;
-    std::atomic<std::uint64_t> posted;
-    std::array<char, 128> device;  ///< host and number
-    char what[2][kText];
-  };
-  struct Header {
-    std::array<char, 16> cookie;
-    std::atomic<int> ranks;
-    std::array<Rank, kMaxRanks> rank;
+  struct Shared {
+    nccl::UniqueId id;
+    std::atomic<int> expected;  ///< ranks
+    std::array<Rank, kMaxRanks> ranks;
   };
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-  [[nodiscard]] static std::size_t bytes_for(int ranks);
-  [[nodiscard]] Rank& at(int rank) const { return header_->rank[static_cast<std::size_t>(rank)]; }
-
-  Header* header_ = nullptr;
-  int ranks_ = 0;
-  int rank_ = 0;
+  std::shared_ptr<Shared> shared_;
+  std::size_t count_ = 0;
+  std::size_t rank_ = 0;
 };
 
 }  // namespace fakecuda

@@ -1,5 +1,7 @@
-// Compares the declarations of nccl_api.h with NCCL's header, where there is one.
+// Compares the declarations of nccl_api.h, and the numbers of the fake NCCL, with NCCL's header,
+// where there is one.
 #include "framework/distributed/cuda/nccl_api.h"
+#include "tests/lab/cuda/fake/nccl_types.h"
 
 #if __has_include(<nccl.h>)
 #include <nccl.h>
@@ -62,6 +64,20 @@ static_assert(static_cast<int>(Type::f32) == ncclFloat32);
 static_assert(static_cast<int>(Type::f64) == ncclFloat64);
 static_assert(static_cast<int>(Type::bf16) == ncclBfloat16);
 static_assert(static_cast<int>(Op::sum) == ncclSum);
+
+template <class Own, class Real>
+constexpr bool equal(Own own, Real real) {
+  return static_cast<int>(own) == static_cast<int>(real);
+}
+static_assert(equal(fakecuda::kNcclSuccess, ncclSuccess));
+static_assert(equal(fakecuda::kNcclSystemError, ncclSystemError));
+static_assert(equal(fakecuda::kNcclInvalidArgument, ncclInvalidArgument));
+static_assert(equal(fakecuda::kNcclInvalidUsage, ncclInvalidUsage));
+static_assert(equal(fakecuda::kNcclRemoteError, ncclRemoteError));
+static_assert(equal(fakecuda::kNcclInProgress, ncclInProgress));
+static_assert(equal(fakecuda::kNcclU8, ncclUint8) && equal(fakecuda::kNcclF16, ncclFloat16));
+static_assert(equal(fakecuda::kNcclF32, ncclFloat32) && equal(fakecuda::kNcclF64, ncclFloat64));
+static_assert(equal(fakecuda::kNcclBf16, ncclBfloat16) && equal(fakecuda::kNcclSum, ncclSum));
 
 static_assert(sizeof(Config) <= sizeof(ncclConfig_t));
 static_assert(Config{}.cga_cluster_size == NCCL_CONFIG_UNDEF_INT);

@@ -66,7 +66,7 @@ TEST_CASE("ranks that call different collectives are found") {
       "collective 1 is ncclAllReduce of 37 f32 on rank 0 and ncclAllGather of 37 f32 on rank 1",
       [](const Use& use) {
         if (use.rank.rank == 0) return use.sum();
-        ok(ncclAllGather(use.x, use.y, kCount, nccl_f32, use.rank.comm, use.stream));
+        ok(ncclAllGather(use.x, use.y, kCount, kNcclF32, use.rank.comm, use.stream));
       });
   expect_misuse("collective 2 is ncclAllReduce of 37 f32 on rank 0 and ncclAllReduce of 36 f32",
                 [](const Use& use) {
@@ -74,14 +74,14 @@ TEST_CASE("ranks that call different collectives are found") {
                   use.sum();
                   use.rank.all_reduce(use.x, use.y, kCount - missing, use.stream);
                 });
-  expect_misuse("f32 on rank 0 and ncclAllReduce of 37 i32 on rank 1", [](const Use& use) {
-    const NcclType type = use.rank.rank == 0 ? nccl_f32 : nccl_i32;
+  expect_misuse("f32 on rank 0 and ncclAllReduce of 37 f16 on rank 1", [](const Use& use) {
+    const NcclType type = use.rank.rank == 0 ? kNcclF32 : kNcclF16;
     ok(ncclAllReduce(use.x, use.y, kCount, type, kNcclSum, use.rank.comm, use.stream));
   });
   expect_misuse(
       "from rank 0 on rank 0 and ncclBroadcast of 37 f32 from rank 1 on rank 1",
       [](const Use& use) {
-        ok(ncclBroadcast(use.x, use.y, kCount, nccl_f32, use.rank.rank, use.rank.comm, use.stream));
+        ok(ncclBroadcast(use.x, use.y, kCount, kNcclF32, use.rank.rank, use.rank.comm, use.stream));
       });
   expect_misuse("collective 1 is a group of ncclAllReduce of 37 f32, ncclAllReduce of 37 f32",
                 [](const Use& use) {
@@ -127,7 +127,7 @@ TEST_CASE("wrong operands are found") {
     ok(ncclGroupEnd());
   });
   expect_misuse("root 2 is not a rank", [](const Use& use) {
-    ok(ncclBroadcast(use.x, use.y, kCount, nccl_f32, 2, use.rank.comm, use.stream));
+    ok(ncclBroadcast(use.x, use.y, kCount, kNcclF32, 2, use.rank.comm, use.stream));
   });
   expect_misuse("the memory was freed before", [](const Use& use) {
     void* handle = nullptr;
@@ -160,12 +160,26 @@ TEST_CASE("calls at the wrong time are found") {
     ok(ncclCommFinalize(use.rank.comm));
     use.sum();
   });
-  expect_misuse("ncclCommCount: the communicator is null", [](const Use&) {
+  expect_misuse("ncclCommGetAsyncError: the communicator is null", [](const Use&) {
     ok(ncclCommAbort(nullptr));  // which is legal
     ok(ncclCommDestroy(nullptr));
-    int count = 0;
-    ok(ncclCommCount(nullptr, &count));
+    NcclResult error = kNcclSuccess;
+    ok(ncclCommGetAsyncError(nullptr, &error));
   });
+  expect_misuse("ncclCommFinalize is called twice", [](const Use& use) {
+    ok(ncclCommFinalize(use.rank.comm));
+    ok(ncclCommFinalize(use.rank.comm));
+  });
+  expect_misuse(
+      "on two streams at once are not modelled",
+      [](const Use& use) {
+        const OwnStream other;
+        use.sum();
+        use.rank.all_reduce(use.x, use.y + kCount, kCount, other);
+      },
+      "hang:1");
+  expect_misuse("is not a handle of ncclCommRegister",
+                [](const Use& use) { ok(ncclCommDeregister(use.rank.comm, use.y)); });
   expect_misuse("ncclGroupEnd is called without ncclGroupStart",
                 [](const Use&) { ok(ncclGroupEnd()); });
   expect_misuse("ends with 1 groups that were not ended", [](const Use& use) {
@@ -194,9 +208,26 @@ TEST_CASE("calls at the wrong time are found") {
     rank.start_joining();
     ok(rank.settle());
     float* const x = device_values(std::vector<float>{1});
-    ncclAllReduce(x, x, 1, nccl_f32, kNcclSum, rank.comm, nullptr);
+    ncclAllReduce(x, x, 1, kNcclF32, kNcclSum, rank.comm, nullptr);
     ncclCommFinalize(rank.comm);
   });
+}
+
+TEST_CASE("ranks that start in different ways are found") {
+  expect_report("rank 0 joins twice with one id", [](Rank& rank) {
+    rank.rank = 0;
+    rank.start_joining();
+  });
+  expect_report(" ranks, another one ", [](Rank& rank) {
+    rank.ranks += rank.rank;
+    rank.start_joining();
+  });
+  expect_report("the id was not made by ncclGetUniqueId", [](Rank& rank) {
+    rank.id = {};
+    rank.start_joining();
+  });
+  expect_report("communicators that block are not modelled",
+                [](Rank& rank) { ncclCommInitRankConfig(&rank.comm, 2, rank.id, 0, nullptr); });
 }
 
 TEST_CASE("a capture that ends before its first collective is issued is found") {
@@ -207,7 +238,7 @@ TEST_CASE("a capture that ends before its first collective is issued is found") 
     float* const x = device_values(std::vector<float>{1});
     cudaGraph_t graph = nullptr;
     ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    ncclAllReduce(x, x, 1, nccl_f32, kNcclSum, rank.comm, stream);
+    ncclAllReduce(x, x, 1, kNcclF32, kNcclSum, rank.comm, stream);
     ok(cudaStreamEndCapture(stream, &graph));
     ok(rank.settle());
   });
@@ -223,6 +254,7 @@ TEST_CASE("other work on the memory of a collective is found") {
                 ok(cudaDeviceSynchronize());
               });
   expect_race("not written", [](const Use& use) {  // the reader does not wait for the sum
+    if (use.rank.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const OwnStream compute;
     float* const z = device_values(std::vector<float>(kCount, 0));
     use.sum();
@@ -242,7 +274,7 @@ TEST_CASE("two ranks on one device are refused") {
   const auto outcomes = run_ranks({}, [](Rank& rank) {
     setenv("FAKE_NCCL", "", 1);
     rank.start_joining();
-    demand(rank.settle() == nccl_invalid_usage, "no error");
+    demand(rank.settle() == kNcclInvalidUsage, "no error");
     demand(std::string(ncclGetLastError(rank.comm))
                    .find("Duplicate GPU detected : rank 0 and rank 1") == 0,
            ncclGetLastError(rank.comm));
@@ -259,10 +291,10 @@ TEST_CASE("an abort ends collectives that hang or fail and the device gets on") 
     std::string fault;
     NcclResult error;
   };
-  for (const Case& one : {Case{"hang:2@1", nccl_success},
-                          Case{"remote:2@1", nccl_remote_error},
-                          Case{"timeout:2", nccl_timeout},
-                          Case{"killed", nccl_success}})
+  for (const Case& one : {Case{"hang:2@1", kNcclSuccess},
+                          Case{"remote:2@1", kNcclRemoteError},
+                          Case{"timeout:2", kNcclTimeout},
+                          Case{"killed", kNcclSuccess}})
     for (const std::string schedule : {"now", "late", "rand:3"}) {
       const bool killed = one.fault == "killed";
       const auto outcomes =
@@ -274,10 +306,10 @@ TEST_CASE("an abort ends collectives that hang or fail and the device gets on") 
             if (killed && rank.rank == 1) raise(SIGKILL);
             rank.all_reduce(use.x, use.x, kCount, use.stream);
             demand(!comes_to_an_end(use.stream, 100), "the collective ends");
-            NcclResult error = nccl_success;
+            NcclResult error = kNcclSuccess;
             ok(ncclCommGetAsyncError(rank.comm, &error));
             const bool faulty = one.fault.find('@') == std::string::npos || rank.rank == 1;
-            demand(error == (faulty ? one.error : nccl_success), "the error");
+            demand(error == (faulty ? one.error : kNcclSuccess), "the error");
             ok(ncclCommAbort(rank.comm));
             demand(comes_to_an_end(use.stream, 10'000), "the stream hangs after the abort");
             ok(cudaMemsetAsync(use.y, 0, 4, use.stream));
@@ -344,22 +376,21 @@ TEST_CASE("slow ranks and old libraries and failures to start") {
   expect_ends_well("system@1", [](Rank& rank) {
     rank.start_joining();
     if (rank.rank == 0) return ok(ncclCommAbort(rank.comm));
-    demand(rank.settle() == nccl_system_error, "no error");
+    demand(rank.settle() == kNcclSystemError, "no error");
     demand(std::string(ncclGetLastError(rank.comm)).find("Connection refused") != std::string::npos,
            "the text");
     ok(ncclCommAbort(rank.comm));
   });
   expect_ends_well("", [](Rank& rank) {  // the process that made the id has ended
-    const int absent = 99'999'999;
-    std::memcpy(rank.id.bytes + 32, &absent, sizeof(absent));
+    std::strcpy(rank.id.bytes, "/proc/99999999/fd/3");
     rank.start_joining();
-    demand(rank.settle() == nccl_system_error, "no error");
+    demand(rank.settle() == kNcclSystemError, "no error");
     demand(std::string(ncclGetLastError(rank.comm)).find("cannot be reached") != std::string::npos,
            "the text");
     ok(ncclCommAbort(rank.comm));
   });
   expect_misuse(
-      "ncclCommRegister is called, which the library has since version 21900",
+      "ncclCommRegister is called, which the library has since 2.19, but it is 21800",
       [](const Use& use) {
         void* handle = nullptr;
         ok(ncclCommRegister(use.rank.comm, use.x, 4, &handle));

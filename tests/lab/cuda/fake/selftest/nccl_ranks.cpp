@@ -18,10 +18,22 @@ std::string random_schedule() { return "rand:" + std::to_string(std::random_devi
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
+/// The communicator of this process.
+ncclComm* own_comm = nullptr;
+
+NcclResult settled(NcclResult result) {
+  while (result == kNcclInProgress) {
+    (void)ncclCommGetAsyncError(own_comm, &result);
+    if (result == kNcclInProgress) pause();
+  }
+  return result;
+}
+
 }  // namespace
 
 void ok(NcclResult result) {
-  if (result == nccl_success) return;
+  result = settled(result);
+  if (result == kNcclSuccess) return;
   std::fprintf(stderr, "%s: %s\n", ncclGetErrorString(result), ncclGetLastError(nullptr));
   std::_Exit(4);
 }
@@ -32,13 +44,17 @@ void demand(bool right, const std::string& text) {
   std::_Exit(5);
 }
 
-void Rank::join() { ok(ncclCommInitRank(&comm, ranks, id, rank)); }
+void Rank::join() {
+  start_joining();
+  ok(settle());
+}
 
 void Rank::start_joining() {
-  NcclConfig config;
+  nccl::Config config;
   config.blocking = 0;
-  demand(ncclCommInitRankConfig(&comm, ranks, id, rank, &config) == nccl_in_progress,
+  demand(ncclCommInitRankConfig(&comm, ranks, id, rank, &config) == kNcclInProgress,
          "the start blocks");
+  own_comm = comm;
 }
 
 void Rank::meet() {
@@ -47,14 +63,7 @@ void Rank::meet() {
   while (here < ranks) pause();
 }
 
-NcclResult Rank::settle() const {
-  NcclResult result = nccl_in_progress;
-  while (result == nccl_in_progress) {
-    ok(ncclCommGetAsyncError(comm, &result));
-    pause();
-  }
-  return result;
-}
+NcclResult Rank::settle() const { return settled(kNcclInProgress); }
 
 void Rank::leave() {
   ok(ncclCommFinalize(comm));
@@ -65,7 +74,7 @@ void Rank::all_reduce(const float* send,
                       float* receive,
                       std::size_t count,
                       cudaStream_t stream) const {
-  ok(ncclAllReduce(send, receive, count, nccl_f32, kNcclSum, comm, stream));
+  ok(ncclAllReduce(send, receive, count, kNcclF32, kNcclSum, comm, stream));
 }
 
 std::vector<Outcome> run_ranks(const Setting& setting, const std::function<void(Rank&)>& body) {
@@ -73,7 +82,7 @@ std::vector<Outcome> run_ranks(const Setting& setting, const std::function<void(
       mmap(nullptr, sizeof(Meetings), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
   Rank rank{.ranks = setting.ranks, .meetings = new (memory) Meetings{}};
-  REQUIRE(ncclGetUniqueId(&rank.id) == nccl_success);
+  REQUIRE(ncclGetUniqueId(&rank.id) == kNcclSuccess);
   auto outcomes = in_children(
       setting.ranks,
       [&](int number) {

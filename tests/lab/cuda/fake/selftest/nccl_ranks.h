@@ -16,7 +16,8 @@ struct Meetings {
   std::array<std::atomic<int>, 64> present;
 };
 
-/// Ends the child with status 4.
+/// Waits for the result of a call that is in progress. Ends the child with status 4 if it is an
+/// error.
 void ok(NcclResult result);
 /// Ends the child with status 5 and the text unless `right`.
 void demand(bool right, const std::string& text);
@@ -25,10 +26,10 @@ void demand(bool right, const std::string& text);
 struct Rank {
   int rank = 0;
   int ranks = 0;
-  NcclId id{};
+  nccl::UniqueId id{};
   Meetings* meetings = nullptr;
   int next_meeting = 0;
-  ncclComm_t comm = nullptr;
+  ncclComm* comm = nullptr;
 
   void join();
   /// Without waiting for the others.
