@@ -57,7 +57,7 @@ CASES = [
     # The other rank waits for its device, and in the second case on the host.
     lambda: play("remote", 2, RANKS, STUCK.format("cuda:0") + "; " + REMOTE, "error: " + REMOTE, faults="remote:2@1", never=NO_ERROR),
     lambda: play("waits on the host", 2, RANKS, "error: " + REMOTE + r".*; rank 0 \(\S+\) answers, but calls the gathering of 8 bytes, the "
-                 "gradients of batch 12", faults="remote:2@1", deadline=LONG, never=NO_ERROR + "|ranks differ"),
+                 "gradients of batch 12", faults="remote:2@1", deadline=LONG, never=NO_ERROR + "|ranks differ|NCCL failed.*NCCL failed"),
     # Freeing memory waits for the device.
     *[lambda what=what: play(what, 2, DATA, "error: this rank's data is damaged", faults="hang:2")
       for what in ("frees memory", "frees pinned memory")],

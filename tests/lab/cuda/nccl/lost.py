@@ -130,10 +130,10 @@ def interrupted_rank(suite, folder):
 
 
 def overflow(precision, graph):
-    """In the share of rank 1 only, in the middle of the backward pass: all ranks skip this step."""
+    """In the share of rank 1 only, in the gradient of one half weight: all ranks skip this step."""
     def case(suite, folder):
         words = [*SHORT, "--epochs", "4", "--precision", precision]
-        launch = GpuLaunch(suite, folder, words, [*words, "--inject", "overflow@15:linear"], graph=graph)
+        launch = GpuLaunch(suite, folder, words, [*words, "--inject", "overflow@15:prep.conv"], graph=graph)
         what = name_of(f"overflow on rank 1, {precision}", graph)
         suite.judge(what, launch, 0, checkpoint="loads", status="finished")
         lines = [json.loads(line) for line in (launch.run / "metrics.jsonl").read_text().splitlines()]

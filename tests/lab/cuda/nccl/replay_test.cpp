@@ -77,9 +77,13 @@ struct Trained {
   GraphStepCounts counts{};
 };
 
-Trained train(bool graph, Changing::Use batch, Changing::Use begin, Changing::Use end) {
+Trained train(bool graph,
+              Changing::Use batch,
+              Changing::Use begin,
+              Changing::Use end,
+              std::int64_t samples = 8) {
   test::ShortRun run({.device = gpu().device(), .threads = 1},
-                     {.model = "mlp:width=8", .batch = 8, .steps = kBatches},
+                     {.model = "mlp:width=8", .batch = samples, .steps = kBatches},
                      [&](Learner& learn) {
                        learn.split({"layers.5"});
                        learn.add<callbacks::DataParallel>(host());
@@ -117,6 +121,14 @@ TEST_CASE("a capture that fails on one rank makes it run eagerly and keeps all b
   for (const std::uint64_t other : gather_from_all(host(), graph.weights))
     CHECK(other == graph.weights);
   CHECK((graph.counts.replayed > kBatches) == !is_last());
+}
+
+TEST_CASE("a step is not replayed for a share of the same size of another batch") {
+  // The first of two ranks has one sample of 3, and one of the last 2.
+  const Trained eager = train(false, nothing, nothing, nothing, 3);
+  const Trained graph = train(true, nothing, nothing, nothing, 3);
+  CHECK(graph.weights == eager.weights);
+  CHECK(graph.counts.captured == (is_last() ? 3 : 2));  // its option changes
 }
 
 TEST_CASE("layers that are frozen on one rank are an error that names it on all ranks") {
