@@ -48,14 +48,16 @@ def run(folder, command):
 
 
 def trained(folder, words, ranks=1, graph=False, streams="now"):
-    """Losses of all batches, and the parts of the run that must be equal."""
+    """Losses of all batches and validations, and the parts of the run that must be equal."""
     command = command_of(words, ranks, graph, FAKE_CUDA_STREAMS=streams)
     status, output = run(folder, command)
     if status != 0 or "not captured" in output:
         sys.exit(f"FAILED: {' '.join(command)}\nstatus {status}\n{output}")
     result = folder / "runs/train"
     lines = [json.loads(line) for line in (result / "metrics.jsonl").read_text().splitlines()]
-    return [line["loss"] for line in lines if "batch" in line], harness.result_of(str(result))
+    # Validation uses the running statistics.
+    losses = [line["loss"] if "batch" in line else line["valid_loss"] for line in lines if "batch" in line or "valid_loss" in line]
+    return losses, harness.result_of(str(result))
 
 
 def ended(folder, fault, graph):
