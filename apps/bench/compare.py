@@ -2,7 +2,8 @@
 """Compares the training speed with PyTorch's, in turns on the same machine, as a table; --json FILE saves every run.
 
 compare.py [--device cpu]        images/s of both, in fp32 or --precisions; for PyTorch, the best of its two memory formats and,
-                                 in half precision, of half weights and autocast
+                                 in half precision, of half weights and autocast; --torch-modes eager,compile adds compiled
+                                 nets
 compare.py --device cuda         one model and precision: eager and as one graph, next to PyTorch in channels_last, eager,
                                  compiled and with max-autotune, with half weights ("fp16") and under autocast
                                  ("fp16-amp"). It ends within --budget seconds, by default 480, and omits measurements that
@@ -12,11 +13,12 @@ that supports the device, only learn is measured, and the output says so.
 """
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import time
+
+import turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODELS = {"cpu": "darknet:64,resnet9:64,resnet18:64", "cuda": "resnet18:512"}
@@ -34,9 +36,6 @@ class Bench:
                        "--warm-up", options.warm_up]
         if options.threads:
             self.common += ["--threads", options.threads]
-        avx512 = "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
-        # Debian's OpenBLAS does not detect the CPU's actual kernel set.
-        self.environment = {"OPENBLAS_CORETYPE": "SkylakeX"} if avx512 and options.device == "cpu" else {}
         self.torch = self.find_torch()
 
     def find_torch(self):
@@ -49,7 +48,7 @@ class Bench:
             return None
         return found.stdout.strip() if found.returncode == 0 else None
 
-    def run(self, program, **words):
+    def run(self, program, environment, **words):
         command = [*program, *self.common]
         for name, value in words.items():
             command += [f"--{name}"] if value is True else [f"--{name}", value]
@@ -57,40 +56,41 @@ class Bench:
         try:
             if left is not None and left <= 0:
                 raise subprocess.TimeoutExpired(command, 0)
-            done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=left,
-                                  env={**os.environ, **self.environment})
+            done = turns.run(command, environment, left)
         except subprocess.TimeoutExpired:
             print(f"left out, as the time was up: {' '.join(str(w) for w in command)}", file=sys.stderr, flush=True)
             return {"failed": "the time was up", **words}
-        if done.returncode != 0:
-            reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        if done.status != 0:
+            reason = (done.errors.strip().splitlines() or ["no reason given"])[-1]
             print(f"failed: {' '.join(str(w) for w in command)}: {reason}", file=sys.stderr, flush=True)
             return {"failed": reason, **words}
-        self.runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
+        self.runs.append({**json.loads(done.output.strip().splitlines()[-1]), "others": round(done.others, 2)})
         return self.runs[-1]
 
     def learn(self, **words):
-        return self.run([self.options.bench], **words)
+        return self.run([self.options.bench], None, **words)
 
     def pytorch(self, **words):
-        return self.run([self.options.python, HERE / "torch_step.py"], **words) if self.torch else {}
+        return self.run([self.options.python, HERE / "torch_step.py"], turns.peer_environment(), **words) if self.torch else {}
 
     def rounds(self, *measurements):
-        """Runs each measurement once per round, alternating; returns the median run of each."""
-        taken = [[] for _ in measurements]
-        for _ in range(self.options.rounds):
-            for runs, measurement in zip(taken, measurements):
-                runs.append(measurement())
-        return [middle(runs) for runs in taken]
+        """Runs each measurement once per round, alternating; returns the median run of each, with its "summary"."""
+        taken = turns.in_turns(dict(enumerate(measurements)), self.options.rounds)
+        return [middle(runs) for runs in taken.values()]
 
 
 def middle(runs):
-    good = sorted((run for run in runs if "images_per_s" in run), key=lambda run: run["images_per_s"])
-    return good[len(good) // 2] if good else {}
+    good = [run for run in runs if "images_per_s" in run]
+    summary = turns.summary([(run["images_per_s"], run["others"]) for run in good])
+    return next(({**run, "summary": summary} for run in good if run["images_per_s"] == summary.median), {})
 
 
 def shown(run, key, form="{:.1f}", scale=1.0):
     return form.format(run[key] * scale) if key in run else "-"
+
+
+def spread(run):
+    return run["summary"].shown() if run else "-"
 
 
 def ratio(a, b):
@@ -98,18 +98,19 @@ def ratio(a, b):
 
 
 def compare_on_cpu(bench, models):
-    print("| model | batch | precision | learn, images/s | torch | ratio | forward / backward / update, ms |\n" +
+    print(turns.LEGEND + "\n\n| model | batch | precision | learn, images/s | torch | ratio | forward / backward / update, ms |\n" +
           "| --- " * 7 + "|")
     for model, batch in models:
         for precision in bench.options.precisions:
             words = {"model": model, "batch": batch}
-            peers = [(p, form) for p in TORCH_PRECISIONS[precision] for form in ("nchw", "channels_last")]
+            peers = [(p, form, mode) for p in TORCH_PRECISIONS[precision] for form in ("nchw", "channels_last")
+                     for mode in bench.options.torch_modes]
             ours, *theirs = bench.rounds(
                 lambda: bench.learn(**words, precision=precision),
-                *[lambda p=p, form=form: bench.pytorch(**words, precision=p, format=form) for p, form in peers])
+                *[lambda p=p, form=form, mode=mode: bench.pytorch(**words, precision=p, format=form, mode=mode) for p, form, mode in peers])
             best = max(theirs, key=lambda run: run.get("images_per_s", 0))
             phases = " / ".join(shown(ours, f"{phase}_ms") for phase in ("forward", "backward", "update"))
-            print(f"| {model} | {batch} | {precision} | {shown(ours, 'images_per_s')} | {shown(best, 'images_per_s')} | "
+            print(f"| {model} | {batch} | {precision} | {spread(ours)} | {spread(best)} | "
                   f"{ratio(ours, best)} | {phases} |", flush=True)
 
 
@@ -147,7 +148,7 @@ def read_options():
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--models", help="NAME:BATCH,...")
     parser.add_argument("--precisions", type=lambda text: text.split(","), help="default: fp32 on the CPU, fp16 on a GPU")
-    parser.add_argument("--torch-modes", type=lambda text: text.split(","), default=["eager", "compile", "max-autotune"])
+    parser.add_argument("--torch-modes", type=lambda text: text.split(","), help="default: eager; on a GPU eager,compile,max-autotune")
     parser.add_argument("--no-tune", dest="tune", action="store_false",
                         help="trust cuDNN's guess instead of timing its candidates, as PyTorch always does here")
     parser.add_argument("--budget", type=float, help="seconds in total; default: 480 on a GPU, unlimited on the CPU")
@@ -165,6 +166,7 @@ def read_options():
     options.precisions = options.precisions or (["fp32"] if on_cpu else ["fp16"])
     if unknown := set(options.precisions) - set(TORCH_PRECISIONS):
         parser.error(f"--precisions: {', '.join(sorted(unknown))}; must be of {', '.join(TORCH_PRECISIONS)}")
+    options.torch_modes = options.torch_modes or (["eager"] if on_cpu else ["eager", "compile", "max-autotune"])
     options.budget = options.budget or (None if on_cpu else 480)
     options.rounds = options.rounds or (3 if on_cpu else 1)
     options.seconds = options.seconds or (5 if on_cpu else 2.5)
@@ -176,7 +178,7 @@ def main():
     options = read_options()
     bench = Bench(options)
     models = [(name, int(batch or 64)) for name, _, batch in (word.partition(":") for word in options.models.split(","))]
-    print(f"median of {options.rounds} rounds of {options.windows} windows, {options.seconds:g} s each round; "
+    print(f"{options.rounds} rounds of {options.windows} windows, {options.seconds:g} s each round; "
           + (f"PyTorch {bench.torch}" if bench.torch else
              f"no PyTorch: {options.python} has none that can use the {options.device}") + "\n", flush=True)
     (compare_on_cpu if options.device == "cpu" else compare_on_cuda)(bench, models)

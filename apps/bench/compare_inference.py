@@ -5,15 +5,15 @@ compare_inference.py BUILD [--models resnet18,resnet9,darknet] [--batches 1,8,64
                      [--seconds 1] [--threads 2]
 
 Needs torch, onnx and onnxruntime in the Python that runs it. Each system runs in a separate process, one after the other, --rounds
-times. The result is the median of the best round, in the faster of PyTorch's memory formats. The models have the same layers
-(torch_models.py). onnxruntime does not support bf16 on CPUs; PyTorch's model and images are bf16 then.
+times, PyTorch in the faster of its memory formats. The models have the same layers (torch_models.py). onnxruntime does not support
+bf16 on CPUs; PyTorch's model and images are bf16 then.
 """
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
+
+import turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 OTHER = """
@@ -54,18 +54,24 @@ print(statistics.median(times) * 1e3)
 """
 
 
+def ended(done):
+    if done.status != 0:
+        sys.exit(done.errors)
+    return done
+
+
 def ours(options, precision, model, batch):
-    done = subprocess.run([options.build / "bin" / "bench_inference", "--model", model, "--batch", str(batch), "--precision", precision, "--seconds",
-                           str(options.seconds), "--threads", str(options.threads)], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)["median_ms"]
+    done = ended(turns.run([options.build / "bin" / "bench_inference", "--model", model, "--batch", batch, "--precision", precision, "--seconds",
+                            options.seconds, "--threads", options.threads]))
+    return json.loads(done.output)["median_ms"], done.others
 
 
 def other(options, precision, system, model, batch):
     program = OTHER.format(here=str(HERE), system=system, model=model, batch=batch, threads=options.threads,
                            seconds=options.seconds, precision=precision)
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=True,
-                          env=os.environ | {"OMP_NUM_THREADS": str(options.threads)})
-    return float(done.stdout.split()[-1])
+    done = ended(turns.run([sys.executable, "-W", "ignore", "-c", program],
+                           {**turns.peer_environment(), "OMP_NUM_THREADS": str(options.threads)}))
+    return float(done.output.split()[-1]), done.others
 
 
 def main():
@@ -78,7 +84,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    print(f"{'precision':9} {'model':10} {'batch':>5} {'learn':>9} {'onnxruntime':>12} {'torch':>9}   learn is faster by")
+    print(turns.LEGEND)
+    print(f"{'precision':9} {'model':10} {'batch':>5} {'learn':>14} {'onnxruntime':>14} {'torch':>14}   learn is faster by")
     for precision in options.precisions.split(","):
         for model in options.models.split(","):
             for batch in map(int, options.batches.split(",")):
@@ -87,15 +94,14 @@ def main():
 
 def compare(options, precision, model, batch):
     systems = ["torch", "torch channels_last"] + ["onnxruntime"] * (precision == "fp32")
-    best = dict.fromkeys(["learn", *systems], float("inf"))
-    for _ in range(options.rounds):
-        best["learn"] = min(best["learn"], ours(options, precision, model, batch))
-        for system in systems:
-            best[system] = min(best[system], other(options, precision, system, model, batch))
-    theirs = {"onnxruntime": best.get("onnxruntime"), "torch": min(best["torch"], best["torch channels_last"])}
-    shown = [f"{theirs[name]:.2f}" if theirs[name] else "-" for name in theirs]
-    faster = ", ".join(f"{time / best['learn']:.2f}x" for time in theirs.values() if time)
-    print(f"{precision:9} {model:10} {batch:5} {best['learn']:9.2f} {shown[0]:>12} {shown[1]:>9}   {faster}", flush=True)
+    measurements = {"learn": lambda: ours(options, precision, model, batch)}
+    for system in systems:
+        measurements[system] = lambda system=system: other(options, precision, system, model, batch)
+    found = {name: turns.summary(runs) for name, runs in turns.in_turns(measurements, options.rounds).items()}
+    peers = [found.get("onnxruntime"), min(found["torch"], found["torch channels_last"])]
+    shown = [peer.shown("{:.2f}") if peer else "-" for peer in peers]
+    faster = ", ".join(f"{peer.median / found['learn'].median:.2f}x" for peer in peers if peer)
+    print(f"{precision:9} {model:10} {batch:5} {found['learn'].shown('{:.2f}'):>14} {shown[0]:>14} {shown[1]:>14}   {faster}", flush=True)
 
 
 main()

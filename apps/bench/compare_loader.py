@@ -2,22 +2,25 @@
 """Compares loading images from files with PyTorch's DataLoader, in turns on the same machine: images per second,
 milliseconds to the first batch, and memory.
 
-compare_loader.py BUILD FOLDER [--small 100000] [--large 2000] [--workers 0,1,2,4] [--rounds 2] [--batch 256]
+compare_loader.py BUILD FOLDER [--small 100000] [--large 2000] [--workers 0,1,2,4] [--rounds 3] [--batch 256]
 
 Creates missing images in FOLDER: --small JPEG files of 32 x 32 pixels and --large files of 500 x 400, in ten class folders.
 Small images are decoded and normalized; large ones are also scaled to cover 224 x 224 and cropped. Needs torch, torchvision,
 PIL and numpy in the Python that runs it. PyTorch decodes with PIL (its usual loader), then Resize, CenterCrop, ToTensor and
-Normalize. Memory is the peak of the proportional set size of the process and its workers. The result is that of the best
-round. Checks that learn's batches have the same bits for all numbers of workers.
+Normalize. Memory is the peak of the proportional set size of the process and its workers. Checks that learn's batches have the
+same bits for all numbers of workers.
 """
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import threading
 import time
+
+import turns
 
 TORCH = """
 import json, time, torch, torchvision
@@ -87,9 +90,10 @@ def set_size(pid):
     return total / 1024
 
 
-def run(command):
-    """Returns the program's output, with "memory_mib" added."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+def run(command, environment):
+    """Returns the program's output, with "memory_mib" and "others", the cores that other processes used, added."""
+    watched = turns.Watched()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**environment, "OMP_NUM_THREADS": "1"})
     largest = 0
 
     def watch():
@@ -104,7 +108,7 @@ def run(command):
     watcher.join()
     if process.wait() != 0:
         sys.exit(f"error: {command[0]} ended with {process.returncode}")
-    return json.loads(text.splitlines()[-1]) | {"memory_mib": largest}
+    return json.loads(text.splitlines()[-1]) | {"memory_mib": largest, "others": watched.others()}
 
 
 def main():
@@ -114,11 +118,12 @@ def main():
     parser.add_argument("--small", type=int, default=100000)
     parser.add_argument("--large", type=int, default=2000)
     parser.add_argument("--workers", default="0,1,2,4")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=256)
     options = parser.parse_args()
     workers = [int(w) for w in options.workers.split(",")]
     failed = False
+    print(turns.LEGEND + "\n")
     print("| images | workers | system | images/s | first batch ms | memory MiB |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, count, size, width, height in [("small", options.small, 32, 32, 32), ("large", options.large, 224, 500, 400)]:
@@ -135,16 +140,18 @@ def main():
                 "learn, cached": bench + ["--workers", str(many), "--passes", "2", "--cache", "4096"],
                 "PyTorch": [sys.executable, "-W", "ignore", "-c", torch],
             }
-            best = {}
-            for _ in range(options.rounds):
-                for system, command in systems.items():
-                    result = run(command)
-                    row = (result["passes"][-1]["images_per_second"], result["passes"][0]["first_batch_ms"], result["memory_mib"])
-                    best[system] = max(best.get(system, row), row)
-            for system, (speed, first, memory) in best.items():
-                print(f"| {count} of {width} x {height} | {many} | {system} | {speed:.0f} | {first:.0f} | {memory:.0f} |", flush=True)
-            failed = failed or best["learn"][0] < best["PyTorch"][0]
-            checked = run(bench + ["--workers", str(many), "--passes", "1", "--checksum"])
+            environments = {"PyTorch": turns.peer_environment()}
+            results = turns.in_turns({system: lambda system=system: run(systems[system], environments.get(system, os.environ))
+                                      for system in systems}, options.rounds)
+            speeds = {}
+            for system, runs in results.items():
+                speeds[system] = turns.summary([(run["passes"][-1]["images_per_second"], run["others"]) for run in runs])
+                first = statistics.median(run["passes"][0]["first_batch_ms"] for run in runs)
+                memory = statistics.median(run["memory_mib"] for run in runs)
+                print(f"| {count} of {width} x {height} | {many} | {system} | {speeds[system].shown('{:.0f}')} | {first:.0f} | {memory:.0f} |",
+                      flush=True)
+            failed = failed or speeds["learn"].median < speeds["PyTorch"].median
+            checked = run(bench + ["--workers", str(many), "--passes", "1", "--checksum"], os.environ)
             sums.add(checked["passes"][0]["md5"])
         print(f"{count} of {width} x {height}: {len(sums)} checksum(s) for {len(workers)} numbers of workers: {', '.join(sums)}")
         failed = failed or len(sums) != 1
