@@ -124,7 +124,11 @@ const std::map<std::string, Operation>& operations() {
       {"softmax", {1, [](In in, R) { return ops::softmax(in[0]); }}},
       {"sum", {1, [](In in, R r) { return ops::sum(in[0], {r.whole("axis", -1)}); }}},
       {"tanh", {1, [](In in, R) { return ops::tanh(in[0]); }}},
-      {"to_nchw", {1, [](In in, R) { return ops::permute(in[0], {0, 3, 1, 2}); }}},
+      {"to_nchw",
+       {1,
+        [](In in, R) {
+          return ops::permute(in[0], {0, 3, 1, 2});
+        }}},
   };
   return all;
 }
@@ -166,8 +170,7 @@ class Case {
     if (found == operations().end()) {
       std::string known;
       for (const auto& [name, operation] : operations()) known += " " + name;
-      fail<UsageError>(
-          "there is no operation '{}'; known operations:{}", request.operation, known);
+      fail<UsageError>("there is no operation '{}'; known operations:{}", request.operation, known);
     }
     check<UsageError>(found->second.operands == request.shapes.size(),
                       "'{}' has {} shapes, but {} needs {}",
@@ -234,31 +237,32 @@ OptionTable option_table(Options& o) {
 
 int main(int argc, char** argv) {
   Options options;
-  return bench::run_program(
-      argc,
-      argv,
-      "bench_ops",
-      "Times operations on the CPU in fp32: forward, and forward with the gradients of all operands "
-      "or, if there are two, of each.",
-      option_table(options),
-      [&] {
-        Context ctx({.threads = static_cast<int>(options.threads)});
-        for (const std::string& text : options.operations) {
-          const Request request(text);
-          Case timed(ctx, request);
-          nlohmann::ordered_json out{{"op", text}};
-          const auto note = [&](const char* name, std::uint32_t wanted) {
-            out[name] = milliseconds(options.seconds, [&] { timed.run(wanted); });
-          };
-          note("forward", 0);
-          if (timed.operands() == 2) {
-            note("first", 1);
-            note("second", 2);
-          } else {
-            note("all", 1);
-          }
-          fmt::print("{}\n", out.dump());
-        }
-        return 0;
-      });
+  return bench::run_program(argc,
+                            argv,
+                            "bench_ops",
+                            "Times operations on the CPU in fp32: forward, and forward with the "
+                            "gradients of all operands "
+                            "or, if there are two, of each.",
+                            option_table(options),
+                            [&] {
+                              Context ctx({.threads = static_cast<int>(options.threads)});
+                              for (const std::string& text : options.operations) {
+                                const Request request(text);
+                                Case timed(ctx, request);
+                                nlohmann::ordered_json out{{"op", text}};
+                                const auto note = [&](const char* name, std::uint32_t wanted) {
+                                  out[name] =
+                                      milliseconds(options.seconds, [&] { timed.run(wanted); });
+                                };
+                                note("forward", 0);
+                                if (timed.operands() == 2) {
+                                  note("first", 1);
+                                  note("second", 2);
+                                } else {
+                                  note("all", 1);
+                                }
+                                fmt::print("{}\n", out.dump());
+                              }
+                              return 0;
+                            });
 }
