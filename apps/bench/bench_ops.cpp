@@ -170,7 +170,7 @@ class Case {
     if (found == operations().end()) {
       std::string known;
       for (const auto& [name, operation] : operations()) known += " " + name;
-      fail<UsageError>("there is no operation '{}'; known operations:{}", request.operation, known);
+      fail<UsageError>("unknown operation '{}'; known are:{}", request.operation, known);
     }
     check<UsageError>(found->second.operands == request.shapes.size(),
                       "'{}' has {} shapes, but {} needs {}",

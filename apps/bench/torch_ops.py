@@ -54,7 +54,7 @@ IMAGES = ("conv2d", "max_pool")
 
 
 def milliseconds(seconds, call):
-    """Of a call, in the median of blocks that last long enough to be timed."""
+    """The time of a call, in the median of blocks that last long enough to be timed."""
     call()
     begin = time.perf_counter()
     call()

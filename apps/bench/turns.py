@@ -1,6 +1,6 @@
 """Measures several systems in turns on one machine, for the comparisons in this folder.
 
-Every run is a process of its own. A run counts as disturbed if other processes used more than BUSY cores while it ran.
+Every run has its own process. A run counts as disturbed if other processes used more than BUSY cores while it ran.
 """
 import os
 import pathlib
@@ -40,7 +40,7 @@ class Watched:
         self.begin, (self.all, self.own) = time.monotonic(), cpu_seconds()
 
     def others(self):
-        """Cores that other processes used since the beginning. Children count when they have ended."""
+        """Cores that other processes used until now. Children count when they have ended."""
         all_now, own_now = cpu_seconds()
         return max(0.0, ((all_now - self.all) - (own_now - self.own)) / (time.monotonic() - self.begin))
 
@@ -70,7 +70,7 @@ class Summary(NamedTuple):
 
 
 def summary(runs):
-    """Of (value, cores that others used), one for each run; None without any."""
+    """Sums up (value, cores that others used) of each run; None without runs."""
     if not runs:
         return None
     quiet = [value for value, others in runs if others <= BUSY]
