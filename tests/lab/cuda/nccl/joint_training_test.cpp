@@ -96,6 +96,13 @@ TEST_CASE("ranks on GPUs train as one process does with synchronized BatchNorm")
                          {.bucket_bytes = 1024, .sync_bn = true});
 }
 
+TEST_CASE("ranks on GPUs have the same running statistics if each normalizes its share") {
+  const Case c{.name = "own statistics", .parts = {.batch_norm = true}};
+  const Trained eager = train_jointly(c, false, kSmallBuckets);
+  CHECK(same_on_all(eager));
+  CHECK(train_jointly(c, true, kSmallBuckets) == eager);
+}
+
 TEST_CASE("ranks on GPUs train as one process does with sums in halves") {
   constexpr ExchangeOptions kHalfWire{.bucket_bytes = 1024, .wire = Wire::half};
   check_joint_training({.name = "fp32 as bf16", .tolerance = 8e-2}, kHalfWire);  // as on the CPU
