@@ -363,3 +363,39 @@ TEST_CASE("reductions: many elements in any layout, and NaN among them") {
         CHECK(std::isnan(test::fetch(ctx, y, 0)));
       }
 }
+
+TEST_CASE("reductions: rows of any length have their extremes or NaN") {
+  Context ctx(test::fast_context(2));
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::int64_t rows = test::sized(600, 20);
+  for (const std::int64_t n : {1, 15, 63, 64, 65, 200}) {
+    CAPTURE(n);
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < rows * n; ++i)
+      values.push_back(static_cast<double>(i * 7919 % 1009) - 500);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      double* const row = values.data() + r * n;
+      if (r % 4 == 1) row[r % n] = std::numeric_limits<double>::quiet_NaN();
+      if (r % 4 == 2) std::fill_n(row, n, r % 8 == 2 ? inf : -inf);
+      if (r % 4 == 3) row[r % n] = r % 8 == 3 ? inf : -inf;
+    }
+    const Tensor x = put_values(ctx, {rows, n}, values);
+    for (const auto reduction : {kernels::Reduction::max, kernels::Reduction::min}) {
+      Tensor y = put_full(ctx, {rows, 1}, DType::f32, 0);
+      kernels::reduce_axes(ctx, reduction, x, 1, y);
+      const Tensor found = to_host(ctx, y);
+      std::int64_t wrong = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const auto row =
+            std::span(values).subspan(static_cast<std::size_t>(r * n), static_cast<std::size_t>(n));
+        const bool nan = std::ranges::any_of(row, [](double v) { return std::isnan(v); });
+        const double expected = reduction == kernels::Reduction::max
+                                    ? *std::ranges::max_element(row)
+                                    : *std::ranges::min_element(row);
+        const double got = get(found, r);
+        if (nan ? !std::isnan(got) : got != expected) ++wrong;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}

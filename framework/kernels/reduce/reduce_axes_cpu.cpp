@@ -1,9 +1,11 @@
+#include "framework/kernels/common/cpu/lane_sum.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/reduce/reduce_axes_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -34,26 +36,54 @@ struct Min {
   float operator()(float a, float b) const { return !(a >= b) && b == b ? a : b; }
 };
 
-/// Reduces one row of `n` elements. Long sums are kept in double.
-template <class Join, class T>
-double reduce_row(const T* x, std::int64_t n) {
-  constexpr Join join;
-  float lanes[kLanes];
-  for (float& lane : lanes) lane = Join::kStart;
+/// The sum of a row. Its lanes are added in double.
+template <class T>
+double sum_of_row(const T* x, std::int64_t n) {
+  float lanes[kLanes] = {};
   const std::int64_t whole = n / kLanes * kLanes;
   for (std::int64_t i = 0; i < whole; i += kLanes)
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = join(lanes[j], as_float(x[i + j]));
-  for (std::int64_t i = whole; i < n; ++i)
-    lanes[i - whole] = join(lanes[i - whole], as_float(x[i]));
-  if constexpr (std::is_same_v<Join, Sum>) {
-    double total = 0;
-    for (const float lane : lanes) total += static_cast<double>(lane);
-    return total;
-  } else {
-    float best = Join::kStart;
-    for (const float lane : lanes) best = join(best, lane);
-    return static_cast<double>(best);
+    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += as_float(x[i + j]);
+  for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] += as_float(x[i]);
+  double wide[kLanes];
+  for (std::int64_t j = 0; j < kLanes; ++j) wide[j] = static_cast<double>(lanes[j]);
+  return join_lanes<kLanes>(wide, std::plus());
+}
+
+/// The extreme element of a row. `Extreme` is one instruction that forgets NaN, so that is looked
+/// for at the same time.
+template <class Extreme, class T>
+double extreme_of_row(const T* x, std::int64_t n, float start) {
+  constexpr Extreme extreme;
+  float lanes[kLanes];
+  float nan[kLanes];
+  for (std::int64_t j = 0; j < kLanes; ++j) {
+    lanes[j] = start;
+    nan[j] = 0;
   }
+  const std::int64_t whole = n / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t j = 0; j < kLanes; ++j) {
+      const float value = as_float(x[i + j]);
+      lanes[j] = extreme(value, lanes[j]);
+      nan[j] = value == value ? nan[j] : value;
+    }
+  for (std::int64_t i = whole; i < n; ++i) {
+    const float value = as_float(x[i]);
+    lanes[i - whole] = extreme(value, lanes[i - whole]);
+    nan[i - whole] = value == value ? nan[i - whole] : value;
+  }
+  const float any = join_lanes<kLanes>(nan, std::plus());
+  const float result = join_lanes<kLanes>(lanes, extreme);
+  return static_cast<double>(any == any ? result : any);
+}
+
+template <class Join, class T>
+double reduce_row(const T* x, std::int64_t n) {
+  if constexpr (std::is_same_v<Join, Sum>)
+    return sum_of_row(x, n);
+  else
+    return extreme_of_row<std::conditional_t<std::is_same_v<Join, Max>, Greater, Less>>(
+        x, n, Join::kStart);
 }
 
 /// Joins `to` with `rows` rows of `count` elements, `width` apart.
@@ -93,31 +123,47 @@ void store(const AxisReduction& r, std::int64_t first, const double* values, std
 }
 
 template <class Join, class T>
-void reduce_as(const Exec& exec, const AxisReduction& r) {
+void reduce_rows(const Exec& exec, const AxisReduction& r) {
   const auto* x = static_cast<const T*>(r.x);
-  const std::int64_t blocks = (r.inner + kColumns - 1) / kColumns;
-  const std::int64_t work = std::max<std::int64_t>(1, r.count * std::min(r.inner, kColumns));
-  exec.threads.parallel_for(r.outer * blocks,
-                            std::max<std::int64_t>(1, kGrain / work),
+  exec.threads.parallel_for(r.outer,
+                            std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, r.count)),
                             [&](std::int64_t begin, std::int64_t end) {
                               double results[kColumns];
                               double* const out = results;
-                              for (std::int64_t task = begin; task < end; ++task) {
-                                const std::int64_t outer = task / blocks;
-                                const std::int64_t first = task % blocks * kColumns;
-                                const std::int64_t count = std::min(kColumns, r.inner - first);
-                                const T* const from = x + outer * r.count * r.inner + first;
-                                const std::int64_t width = r.inner;
-                                const std::int64_t n = r.count;
-                                simd::run([=] {
-                                  if (width == 1)
-                                    *out = reduce_row<Join>(from, n);
-                                  else
-                                    reduce_columns<Join>(from, width, n, count, out);
+                              for (std::int64_t first = begin; first < end; first += kColumns) {
+                                const std::int64_t rows = std::min(kColumns, end - first);
+                                simd::run([=, n = r.count, from = x + first * r.count] {
+                                  for (std::int64_t row = 0; row < rows; ++row)
+                                    out[row] = reduce_row<Join>(from + row * n, n);
                                 });
-                                store(r, outer * r.inner + first, results, count);
+                                store(r, first, results, rows);
                               }
                             });
+}
+
+template <class Join, class T>
+void reduce_as(const Exec& exec, const AxisReduction& r) {
+  if (r.inner == 1) return reduce_rows<Join, T>(exec, r);
+  const auto* x = static_cast<const T*>(r.x);
+  const std::int64_t blocks = (r.inner + kColumns - 1) / kColumns;
+  const std::int64_t work = std::max<std::int64_t>(1, r.count * std::min(r.inner, kColumns));
+  exec.threads.parallel_for(
+      r.outer * blocks,
+      std::max<std::int64_t>(1, kGrain / work),
+      [&](std::int64_t begin, std::int64_t end) {
+        double results[kColumns];
+        double* const out = results;
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t outer = task / blocks;
+          const std::int64_t first = task % blocks * kColumns;
+          const std::int64_t count = std::min(kColumns, r.inner - first);
+          const T* const from = x + outer * r.count * r.inner + first;
+          const std::int64_t width = r.inner;
+          const std::int64_t n = r.count;
+          simd::run([=] { reduce_columns<Join>(from, width, n, count, out); });
+          store(r, outer * r.inner + first, results, count);
+        }
+      });
 }
 
 template <class Join>
