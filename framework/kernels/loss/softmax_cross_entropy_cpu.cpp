@@ -23,26 +23,43 @@ namespace {
 }
 
 [[nodiscard]] inline float largest_of(const float* z, std::int64_t classes) {
-  float largest = z[0];
-  for (std::int64_t c = 1; c < classes; ++c) largest = z[c] > largest ? z[c] : largest;
-  return largest;
+  constexpr std::int64_t kLanes = 16;
+  float lanes[kLanes];
+  for (float& lane : lanes) lane = z[0];
+  const std::int64_t whole = classes / kLanes * kLanes;
+  for (std::int64_t i = 0; i < whole; i += kLanes)
+    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] = Greater()(z[i + j], lanes[j]);
+  for (std::int64_t i = whole; i < classes; ++i)
+    lanes[i - whole] = Greater()(z[i], lanes[i - whole]);
+  return join_lanes<kLanes>(lanes, Greater());
 }
 
 /// Returns the loss of one sample and, if `gradient` is not null, computes its gradient times
 /// `factor`: loss = sum of weight * (log sum e^s - s), gradient = softmax * (sum of weights) -
-/// weight, with s = z - max z.
+/// weight, with s = z - max z. If all but one class have weight 0, `only` is that class, of weight
+/// 1; otherwise it is negative.
 template <class Weight>
-[[nodiscard]] float sample_loss(
-    const float* z, std::int64_t classes, Weight weight, float factor, float* gradient) {
+[[nodiscard]] float sample_loss(const float* z,
+                                std::int64_t classes,
+                                Weight weight,
+                                std::int64_t only,
+                                float factor,
+                                float* gradient) {
   const float largest = largest_of(z, classes);
   const float exponentials =
       lane_sum(classes, [=](std::int64_t c) { return vexp(z[c] - largest); });
-  const float weights = lane_sum(classes, weight);
   const float log_sum = std::log(exponentials);
-  const float loss = lane_sum(classes, [=](std::int64_t c) {
-    // A class of weight 0 costs nothing, even if its log-probability is -infinity.
-    return weight(c) == 0 ? 0.0F : weight(c) * (log_sum - (z[c] - largest));
-  });
+  float weights = 1;
+  float loss = 0;
+  if (only >= 0) {
+    loss = log_sum - (z[only] - largest);
+  } else {
+    weights = lane_sum(classes, weight);
+    loss = lane_sum(classes, [=](std::int64_t c) {
+      // A class of weight 0 costs nothing, even if its log-probability is -infinity.
+      return weight(c) == 0 ? 0.0F : weight(c) * (log_sum - (z[c] - largest));
+    });
+  }
   if (gradient != nullptr) {
     const float scale = weights / exponentials;
     for (std::int64_t c = 0; c < classes; ++c)
@@ -69,11 +86,11 @@ void losses_of(const float* z,
       if (labels != nullptr) {
         const std::int64_t label = labels[n];
         const auto weight = [=](std::int64_t c) { return c == label ? keep + share : share; };
-        sample_losses[n] = sample_loss(row, classes, weight, factor, dz);
+        sample_losses[n] = sample_loss(row, classes, weight, share == 0 ? label : -1, factor, dz);
       } else {
         const float* given = weights + n * classes;
         const auto weight = [=](std::int64_t c) { return keep * given[c] + share; };
-        sample_losses[n] = sample_loss(row, classes, weight, factor, dz);
+        sample_losses[n] = sample_loss(row, classes, weight, -1, factor, dz);
       }
     }
   });
