@@ -5,6 +5,7 @@
 #include "framework/autograd/tape.h"
 #include "framework/kernels/cast/cast.h"
 #include "framework/kernels/common/bias.h"
+#include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/kernels/map/map.h"
 #include "framework/kernels/reduce/reduce_axes.h"
 #include "framework/tensor/convert.h"
@@ -136,14 +137,25 @@ struct SoftmaxNode final : Node {
   }
 };
 
-Var normalized(const Var& x, bool logarithm) {
+void check_classes(const char* op, const Var& x) {
+  check(x.shape().rank() >= 1 && x.shape()[-1] > 0, "{}: shape {} has no classes", op, x.shape());
+}
+
+Tensor probabilities(Tape& tape, const Tensor& x) {
+  const Shape rows{x.elements() / x.shape()[-1], x.shape()[-1]};
+  Tensor wide = tape.empty(rows, wide_dtype(x.dtype()));
+  kernels::softmax(tape.context(), x.view(rows), wide);
+  Tensor y = wide.view(x.shape());
+  if (wide.dtype() == x.dtype()) return y;
+  Tensor rounded = tape.empty(x.shape(), x.dtype());
+  kernels::cast(tape.context(), y, rounded);
+  return rounded;
+}
+
+Tensor log_probabilities(Tape& tape, const Tensor& x) {
   static const MapProgram kPower = kernels::compile(exp(expr::arg(0) - expr::arg(1)));
-  static const MapProgram kShare = kernels::compile(expr::arg(0) / expr::arg(1));
   static const MapProgram kLogShare =
       kernels::compile((expr::arg(0) - expr::arg(1)) - log(expr::arg(2)));
-  const char* op = logarithm ? "log_softmax" : "softmax";
-  check(x.shape().rank() >= 1 && x.shape()[-1] > 0, "{}: shape {} has no classes", op, x.shape());
-  Tape& tape = x.tape();
   Context& ctx = tape.context();
   const DType wide = wide_dtype(x.dtype());
   Shape kept = x.shape();
@@ -152,16 +164,12 @@ Var normalized(const Var& x, bool logarithm) {
   Tensor powers = tape.empty(x.shape(), wide);
   Tensor total = tape.empty(kept, wide);
   Tensor y = tape.empty(x.shape(), x.dtype());
-  kernels::reduce_axes(ctx, Reduction::max, x.value(), 1, largest);
-  const std::array shifted{x.value(), largest, total};
+  kernels::reduce_axes(ctx, Reduction::max, x, 1, largest);
+  const std::array shifted{x, largest, total};
   kernels::map(ctx, kPower, shifted, powers);
   kernels::reduce_axes(ctx, Reduction::sum, powers, 1, total);
-  const std::array shares{powers, total};
-  if (logarithm)
-    kernels::map(ctx, kLogShare, shifted, y);
-  else
-    kernels::map(ctx, kShare, shares, y);
-  return tape.record({x}, y, SoftmaxNode(y, logarithm));
+  kernels::map(ctx, kLogShare, shifted, y);
+  return y;
 }
 
 /// Whether `sum` has the last dimensions of `whole`, and nothing else is repeated but what is
@@ -194,11 +202,15 @@ Var min(const Var& x, const Axes& axes, bool keepdim) {
 
 Var softmax(const Var& x) {
   if (const auto cast = autocast(cast_class("softmax"), x)) return softmax((*cast)[0]);
-  return normalized(x, false);
+  check_classes("softmax", x);
+  const Tensor y = probabilities(x.tape(), x.value());
+  return x.tape().record({x}, y, SoftmaxNode(y, false));
 }
 Var log_softmax(const Var& x) {
   if (const auto cast = autocast(cast_class("log_softmax"), x)) return log_softmax((*cast)[0]);
-  return normalized(x, true);
+  check_classes("log_softmax", x);
+  const Tensor y = log_probabilities(x.tape(), x.value());
+  return x.tape().record({x}, y, SoftmaxNode(y, true));
 }
 
 void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode) {
