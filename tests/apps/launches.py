@@ -1,6 +1,7 @@
 """Launches of several `learn` by mpirun, and a suite of failures that are injected into them."""
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -145,6 +146,22 @@ class Suite:
         if "Open MPI" not in version and "open-mpi" not in version:
             self.skip(f"exit codes and signals are those of Open MPI, not of {version.splitlines()[:1]}")
         self.version = int(re.search(r"\b\d+", version)[0])
+
+    def play(self, cases, at_once):
+        """Plays the cases that --only chooses, each in a folder of its number, several at once because they mostly wait; exits."""
+
+        def play(i):
+            folder = self.folder / str(i)
+            folder.mkdir()
+            try:
+                cases[i](self, folder)
+            except Exception as problem:  # one case must not hide the others
+                self.check(f"case {i} ({cases[i].__qualname__}): {problem!r}", False)
+
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for done in [pool.submit(play, i) for i, case in enumerate(cases) if re.search(self.options.only, case.__qualname__)]:
+                done.result()
+        self.conclude()
 
     def skip(self, why):
         shutil.rmtree(self.folder)

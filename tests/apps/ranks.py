@@ -4,7 +4,6 @@
 Each case injects a failure and checks what the user reads, mpirun's exit code, the time, and that the last checkpoint is
 whole and loads. Prints a table of all cases, and what failed; exit status 1 then.
 """
-import concurrent.futures
 import os
 import pathlib
 import random
@@ -424,21 +423,4 @@ CASES = [
 ]
 
 
-def main():
-    suite = Suite(__doc__.splitlines()[0])
-
-    def play(i):
-        folder = suite.folder / str(i)
-        folder.mkdir()
-        try:
-            CASES[i](suite, folder)
-        except Exception as problem:  # one case must not hide the others
-            suite.check(f"case {i} ({CASES[i].__qualname__}): {problem!r}", False)
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(play, i) for i in range(len(CASES)) if re.search(suite.options.only, CASES[i].__qualname__)]:
-            done.result()
-    suite.conclude()
-
-
-main()
+Suite(__doc__.splitlines()[0]).play(CASES, at_once=4)

@@ -3,7 +3,6 @@
 
 Each case injects a failure and checks what the user reads, the exit code, the time, and that the last checkpoint is whole and loads.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -14,7 +13,6 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "apps"))
-import harness  # noqa: E402
 from launches import INTERNAL, RANKS, Launch, Suite, named  # noqa: E402
 
 FAKE = os.path.realpath(sys.argv.pop(1))
@@ -160,21 +158,4 @@ CASES = [killed(1, False), killed(0, True), stopped(1, 2, False), stopped(1, 2, 
          thrown(1, True), torch_killed(1, 2), torch_killed(1, 2, "hang:200"), torch_killed(0, 2, "hang:200", graph=True), torch_killed(2, 3, "hang:200")]
 
 
-def main():
-    suite = Suite(__doc__.splitlines()[0])
-
-    def play(i):
-        folder = suite.folder / str(i)
-        folder.mkdir()
-        try:
-            CASES[i](suite, folder)
-        except Exception as problem:  # one case must not hide the others
-            suite.check(f"case {i} ({CASES[i].__qualname__}): {problem!r}", False)
-
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(play, i) for i in range(len(CASES)) if re.search(suite.options.only, CASES[i].__qualname__)]:
-            done.result()
-    suite.conclude()
-
-
-main()
+Suite(__doc__.splitlines()[0]).play(CASES, at_once=2)
