@@ -100,6 +100,8 @@ TEST_CASE("conv2d: groups and depthwise") {
   test::test_op(conv_case({{2, 5, 5, 6}, {4, 3, 3, 3}, square(1, 1, 2), true}));
   test::test_op(conv_case({{2, 6, 6, 5}, {5, 3, 3, 1}, square(2, 1, 5)}));
   test::test_op(conv_case({{2, 4, 4, 3}, {6, 3, 3, 1}, square(1, 1, 3)}));
+  test::test_op(conv_case({{2, 5, 4, 12}, {12, 3, 3, 4}, square(1, 1, 3), true}));
+  test::test_op(conv_case({{1, 6, 5, 18}, {18, 5, 5, 1}, square(2, 2, 18), true}));
 }
 
 TEST_CASE("conv2d: sizes that fill whole blocks and panels") {
@@ -107,6 +109,8 @@ TEST_CASE("conv2d: sizes that fill whole blocks and panels") {
                            conv_case({{3, 4, 4, 80}, {48, 3, 3, 80}, square(2, 1)}),
                            conv_case({{17, 2, 2, 64}, {96, 3, 3, 64}, square(1, 1), true}),
                            conv_case({{1, 32, 32, 3}, {16, 3, 3, 3}, square(1, 1)}),
+                           conv_case({{2, 28, 28, 72}, {72, 3, 3, 1}, square(1, 1, 72), true}),
+                           conv_case({{2, 14, 14, 64}, {64, 3, 3, 8}, square(2, 1, 8)}),
                            conv_case({{2, 16, 16, 300}, {20, 1, 1, 300}, square(1, 0)})})
     test::test_large_op(op);
 }

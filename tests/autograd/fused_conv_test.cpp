@@ -81,13 +81,14 @@ TEST_CASE("a normalization fused into a convolution has the bits of a separate o
                                                 ActivationKind::leaky_relu(0.1F),
                                                 ActivationKind::gelu()};
   const std::vector<Pair> pairs{
-      {2, 16, 32, 48, 3, kSame},                            // Winograd, block by block
-      {3, 8, 144, 160, 3, kSame},                           // Winograd, stage by stage
-      {1, 9, 16, 32, 3, kSame},                             // tiles that stick out
-      {2, 9, 5, 7, 3, Conv2dOptions::symmetric(2, 1)},      // odd channels
-      {2, 8, 70, 40, 1, Conv2dOptions::symmetric(1, 0)},    // several panels
-      {1, 4, 512, 512, 3, kSame},                           // deep, in parts
-      {2, 6, 8, 12, 3, Conv2dOptions::symmetric(1, 1, 4)},  // groups
+      {2, 16, 32, 48, 3, kSame},                              // Winograd, block by block
+      {3, 8, 144, 160, 3, kSame},                             // Winograd, stage by stage
+      {1, 9, 16, 32, 3, kSame},                               // tiles that stick out
+      {2, 9, 5, 7, 3, Conv2dOptions::symmetric(2, 1)},        // odd channels
+      {2, 8, 70, 40, 1, Conv2dOptions::symmetric(1, 0)},      // several panels
+      {1, 4, 512, 512, 3, kSame},                             // deep, in parts
+      {2, 6, 8, 12, 3, Conv2dOptions::symmetric(1, 1, 4)},    // groups
+      {2, 6, 72, 72, 3, Conv2dOptions::symmetric(2, 1, 72)},  // narrow ones, in slices
   };
   std::mt19937 random(7);
   for (const bool constant : {false, true}) {

@@ -1,7 +1,6 @@
 #include "framework/kernels/conv/conv.h"
-#include "framework/kernels/conv/conv_reference.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
-#include "tests/autograd/conv_values.h"
+#include "tests/autograd/conv_paths.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -15,72 +14,11 @@
 using namespace learn;
 using namespace learn::kernels;
 using learn::test::draw;
+using learn::test::Errors;
+using learn::test::Expected;
+using learn::test::in_double;
 
 namespace {
-
-std::vector<double> in_double(const std::vector<float>& v) { return {v.begin(), v.end()}; }
-
-/// The largest error as a multiple of the expected values' root mean square.
-double worst_error(const std::vector<float>& got, const std::vector<double>& expected) {
-  double worst = 0;
-  double squares = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double error = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(error <= worst)) worst = error;  // keeps a NaN
-    squares += expected[i] * expected[i];
-  }
-  return worst / std::sqrt(squares / static_cast<double>(got.size()));
-}
-
-struct Errors {
-  double forward, data, weight;
-};
-
-/// One path of the CPU implementation against the reference in double.
-struct Path {
-  decltype(&cpu::winograd_forward) forward;
-  decltype(&cpu::winograd_backward_data) data;
-  decltype(&cpu::winograd_backward_weight) weight;
-};
-constexpr Path kWinograd{
-    cpu::winograd_forward, cpu::winograd_backward_data, cpu::winograd_backward_weight};
-constexpr Path kDirect{cpu::direct_forward, cpu::direct_backward_data, cpu::direct_backward_weight};
-
-/// A convolution's three passes in double, to compare others with.
-class Expected {
- public:
-  Expected(const ConvGeometry& g, GradMode mode) : g_(g), mode_(mode) {
-    const std::vector<double> x = in_double(x_), w = in_double(w_), dy = in_double(dy_);
-    const std::vector<double> bias = in_double(bias_);
-    reference::conv2d_forward(
-        {}, g_, x.data(), w.data(), with_bias() ? bias.data() : nullptr, y_.data());
-    reference::conv2d_backward_data({}, g_, dy.data(), w.data(), dx_.data(), mode_);
-    reference::conv2d_backward_weight({}, g_, x.data(), dy.data(), dw_.data(), mode_);
-  }
-
-  [[nodiscard]] Errors errors_of(const Path& path, const cpu::simd::Kernels& kernels) const {
-    Context ctx(test::guarded(2));
-    const cpu::ConvResources on{ctx.threads(), ctx.step(), kernels};
-    std::vector<float> y = y_before_, dx = dx_before_, dw = dw_before_;
-    path.forward(
-        on, g_, x_.data(), w_.data(), with_bias() ? bias_.data() : nullptr, y.data(), nullptr);
-    path.data(on, g_, dy_.data(), w_.data(), dx.data(), mode_);
-    path.weight(on, g_, x_.data(), dy_.data(), dw.data(), mode_);
-    return {worst_error(y, y_), worst_error(dx, dx_), worst_error(dw, dw_)};
-  }
-
- private:
-  [[nodiscard]] bool with_bias() const { return mode_ == GradMode::accumulate; }
-
-  ConvGeometry g_;
-  GradMode mode_;
-  std::vector<float> x_ = draw(g_.x_elements(), 1), w_ = draw(g_.weight_elements(), 2);
-  std::vector<float> dy_ = draw(g_.y_elements(), 3), bias_ = draw(g_.k, 4);
-  std::vector<float> y_before_ = draw(g_.y_elements(), 5), dx_before_ = draw(g_.x_elements(), 6);
-  std::vector<float> dw_before_ = draw(g_.weight_elements(), 7);
-  std::vector<double> y_ = in_double(y_before_), dx_ = in_double(dx_before_);
-  std::vector<double> dw_ = in_double(dw_before_);
-};
 
 /// With windows of 3 x 3 and `k` channels of results.
 ConvGeometry geometry(const Shape& x, std::int64_t k, const Conv2dOptions& options) {
@@ -116,7 +54,7 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
       for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
         if (kernels == nullptr) continue;
         INFO(fmt::format("{}: {}, seed {}", kernels->name, test::text_of(g), test::test_seed()));
-        const Errors e = expected.errors_of(kWinograd, *kernels);
+        const Errors e = expected.errors_of(cpu::kWinogradPath, *kernels);
         CHECK(e.forward < kAllowed);
         CHECK(e.data < kAllowed);
         CHECK(e.weight < kAllowed);
@@ -133,7 +71,7 @@ TEST_CASE("the direct path agrees with the reference for every instruction set")
     for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
       if (kernels == nullptr) continue;
       INFO(kernels->name);
-      const Errors e = expected.errors_of(kDirect, *kernels);
+      const Errors e = expected.errors_of(cpu::kDirectPath, *kernels);
       CHECK(e.forward < 1e-5);
       CHECK(e.data < 1e-5);
       CHECK(e.weight < 1e-5);

@@ -4,6 +4,7 @@
 #include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_direct.h"
+#include "framework/kernels/conv/cpu/conv_grouped.h"
 #include "framework/kernels/conv/cpu/conv_tiles.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/kernels/conv/cpu/winograd_tiles.h"
@@ -64,14 +65,20 @@ bool use_winograd(const ConvResources& on, const ConvGeometry& g, ConvPass pass)
 }
 
 bool use_tiles(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
-  return on.tiles != nullptr && tiles_apply(g) &&
+  return on.tiles != nullptr && grouped_kernels(g) == nullptr && tiles_apply(g) &&
          (on.tiles->faster_than_winograd || !use_winograd(on, g, pass));
 }
 
-ConvResources resources(const Exec& exec) {
+const ConvPath& fastest_path(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
+  if (grouped_kernels(g) != nullptr) return kGroupedPath;
+  return use_winograd(on, g, pass) ? kWinogradPath : kDirectPath;
+}
+
+ConvResources resources(const Exec& exec, const ConvGeometry& g) {
+  const simd::Kernels* const grouped = grouped_kernels(g);
   return {exec.threads,
           exec.workspace,
-          simd::best_kernels(),
+          grouped != nullptr ? *grouped : simd::best_kernels(),
           simd::best_tile_kernels(),
           exec.winograd,
           exec.prepared};
@@ -82,7 +89,7 @@ ConvResources resources(const Exec& exec) {
 template <class T>
 void conv2d_forward(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* weight, const T* bias, T* y) {
-  ConvResources on = resources(exec);
+  ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::forward)) return tiles_forward(on, g, x, weight, bias, y);
   const AsFloat<T> xf(on, x, g.x_elements());
@@ -90,8 +97,8 @@ void conv2d_forward(
   const AsFloat<T> bf(on, bias, g.k);
   if constexpr (!std::same_as<T, float>) on.prepared = nullptr;  // wf is a copy made for this call
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
-    (use_winograd(on, g, ConvPass::forward) ? winograd_forward : direct_forward)(
-        on, g, xf.data(), wf.data(), bf.data(), to, nullptr);
+    fastest_path(on, g, ConvPass::forward)
+        .forward(on, g, xf.data(), wf.data(), bf.data(), to, nullptr);
   });
 }
 
@@ -102,23 +109,21 @@ void conv2d_forward(const Exec& exec,
                     const float* bias,
                     float* y,
                     const ConvEpilogue& epilogue) {
-  const ConvResources on = resources(exec);
-  (use_winograd(on, g, ConvPass::forward) ? winograd_forward : direct_forward)(
-      on, g, x, weight, bias, y, &epilogue);
+  const ConvResources on = resources(exec, g);
+  fastest_path(on, g, ConvPass::forward).forward(on, g, x, weight, bias, y, &epilogue);
 }
 
 template <class T>
 void conv2d_backward_data(
     const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
-  const ConvResources on = resources(exec);
+  const ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_data))
       return tiles_backward_data(on, g, dy, weight, dx, mode);
   const AsFloat<T> dyf(on, dy, g.y_elements());
   const AsFloat<T> wf(on, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(on, g, ConvPass::backward_data) ? winograd_backward_data : direct_backward_data)(
-        on, g, dyf.data(), wf.data(), to, m);
+    fastest_path(on, g, ConvPass::backward_data).backward_data(on, g, dyf.data(), wf.data(), to, m);
   });
 }
 
@@ -127,16 +132,15 @@ void conv2d_backward_weight(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
   if (exec.prepared != nullptr)
     fail<UsageError>("a gradient of weights that are constant by ContextOptions::constant_weights");
-  const ConvResources on = resources(exec);
+  const ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_weight))
       return tiles_backward_weight(on, g, x, dy, dw, mode);
   const AsFloat<T> xf(on, x, g.x_elements());
   const AsFloat<T> dyf(on, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
-    (use_winograd(on, g, ConvPass::backward_weight)
-         ? winograd_backward_weight
-         : direct_backward_weight)(on, g, xf.data(), dyf.data(), to, m);
+    fastest_path(on, g, ConvPass::backward_weight)
+        .backward_weight(on, g, xf.data(), dyf.data(), to, m);
   });
 }
 

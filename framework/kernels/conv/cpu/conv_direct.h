@@ -42,4 +42,12 @@ void direct_backward_weight(const ConvResources& on,
                             float* dw,
                             GradMode mode);
 
+/// One way to compute the three passes.
+struct ConvPath {
+  decltype(&direct_forward) forward;
+  decltype(&direct_backward_data) backward_data;
+  decltype(&direct_backward_weight) backward_weight;
+};
+inline constexpr ConvPath kDirectPath{direct_forward, direct_backward_data, direct_backward_weight};
+
 }  // namespace learn::cpu

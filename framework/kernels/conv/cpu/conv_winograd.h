@@ -30,4 +30,7 @@ void winograd_backward_weight(const ConvResources& on,
                               float* dw,
                               GradMode mode);
 
+inline constexpr ConvPath kWinogradPath{
+    winograd_forward, winograd_backward_data, winograd_backward_weight};
+
 }  // namespace learn::cpu

@@ -14,6 +14,8 @@ class PackedWeights {
   /// The form number of Winograd weights in `PreparedWeights`. The direct path uses the number of
   /// groups, which determines its packing.
   static constexpr std::int64_t kWinogradForm = 0;
+  /// Returns the form number of weights for conv_grouped.h.
+  static constexpr std::int64_t grouped_form(std::int64_t groups) { return -groups; }
 
   template <class Make>
   PackedWeights(const ConvResources& on,

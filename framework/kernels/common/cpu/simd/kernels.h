@@ -54,12 +54,53 @@ struct WinogradMatrices {
   std::int64_t panel;
 };
 
+/// A tap of a convolution's window.
+struct WindowTap {
+  std::int64_t from;   ///< floats from a result's source pixel to the one that the tap reads
+  std::int64_t index;  ///< in the window
+};
+
+/// Pixels at even distances in two images, in floats.
+struct PixelAxis {
+  std::int64_t count;
+  std::int64_t from, to;  ///< between neighbours in the source and in the result
+};
+
+/// Results of a grouped convolution with the same taps and at even distances, as are their
+/// sources. Each group has as many results as channels. Vectors hold the channels of several
+/// groups.
+struct GroupedGrid {
+  PixelAxis rows, columns;  ///< either may be the longer one
+  const WindowTap* taps;
+  std::int64_t tap_count;
+  std::int64_t window;                   ///< taps of the whole window
+  std::int64_t width;                    ///< channels of a group: a power of two, at most `lanes`
+  std::int64_t channels;                 ///< of all groups, at least `lanes`
+  std::int64_t first_block, last_block;  ///< vectors of channels to compute
+};
+
 struct Kernels {
   const char* name;
+  std::int64_t lanes;  ///< floats of a vector
   /// Multiplies with the rows of a stored one after the other: a(i, k) = a[i * a_stride + k].
   void (*multiply)(const GemmBlock& block);
   /// Multiplies with a stored transposed: a(i, k) = a[k * a_stride + i].
   void (*multiply_transposed)(const GemmBlock& block);
+
+  /// Computes to (+)= from * weights. The weights of a block of `lanes` results are stored
+  /// together: weights[block][tap][channel of the group][lane]. If the last block is not full, its
+  /// first channel is `channels` - `lanes`. `bias` may be null.
+  void (*multiply_groups)(const GroupedGrid& grid,
+                          const float* from,
+                          const float* weights,
+                          const float* bias,
+                          float* to,
+                          bool accumulate);
+  /// Adds to the weights' gradient, in the same order, the products of x and dy (`to` of the grid).
+  void (*multiply_groups_transposed)(const GroupedGrid& grid,
+                                     const float* x,
+                                     const float* dy,
+                                     float* sums);
 
   /// Fills row i of `to`, with rows `stride` floats apart, with its copies from around from[i].
   void (*gather_rows)(const float* const* from,

@@ -2,13 +2,17 @@
 // anonymous namespace. kLanes, kMaxWidth and max_rows must be defined before this is included.
 
 #include "framework/kernels/common/cpu/simd/gemm.inl"
+#include "framework/kernels/common/cpu/simd/grouped.inl"
 #include "framework/kernels/common/cpu/simd/winograd.inl"
 
 constexpr Kernels table(const char* name) {
   return {
       .name = name,
+      .lanes = kLanes,
       .multiply = multiply_block<false>,
       .multiply_transposed = multiply_block<true>,
+      .multiply_groups = multiply_groups<>,
+      .multiply_groups_transposed = multiply_groups_transposed<>,
       .gather_rows = gather_rows,
       .transpose = transpose,
       .winograd_input = winograd_input,
