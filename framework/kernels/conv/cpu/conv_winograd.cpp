@@ -102,6 +102,7 @@ void transform_input(const ConvResources& on,
                      std::int64_t row) {
   const float* pixels[kPixels];
   for (std::int64_t tile = begin; tile < end; ++tile) {
+    p.from.prefetch(p.in, tile + 1, kWinogradInput, p.from.c);
     p.from.find_pixels(p.in, tile, kWinogradInput, zeros, pixels);
     on.kernels.winograd_input(
         pixels, p.from.c, {to.v.data + (row + tile - begin) * to.v_row, to.v.matrix, to.v.panel});

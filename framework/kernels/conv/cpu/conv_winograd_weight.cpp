@@ -67,6 +67,8 @@ void transform_tiles(const ConvResources& on,
   const float* pixels[kWinogradInput * kWinogradInput];
   for (std::int64_t tile = begin; tile < end; ++tile) {
     const std::int64_t at = row + tile - begin;
+    p.x.prefetch(p.x_data, tile + 1, kWinogradInput, p.x.c);
+    p.dy.prefetch(p.dy_data + p.first_k, tile + 1, kWinogradTile, p.count_k);
     p.x.find_pixels(p.x_data, tile, kWinogradInput, p.zeros, pixels);
     on.kernels.winograd_input(pixels, p.x.c, {to.x.data + at * kPanel, to.x.matrix, to.x.panel});
     p.dy.find_pixels(p.dy_data + p.first_k, tile, kWinogradTile, p.zeros, pixels);
