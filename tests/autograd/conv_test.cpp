@@ -96,6 +96,11 @@ TEST_CASE("conv2d: one image on a small map, with a border of zeros") {
       {{1, 2, 2, 2}, {3, 1, 1, 2}, {.stride_w = 6, .pad_left = 2, .pad_right = 2}, true}));
 }
 
+TEST_CASE("conv2d: few results, whose weights are read where they lie") {
+  test::test_op(conv_case({{1, 3, 3, 16}, {5, 3, 3, 16}, square(1, 1), true}));
+  test::test_op(conv_case({{2, 2, 2, 16}, {4, 1, 1, 16}, square(1, 0)}));
+}
+
 TEST_CASE("conv2d: groups and depthwise") {
   test::test_op(conv_case({{2, 5, 5, 6}, {4, 3, 3, 3}, square(1, 1, 2), true}));
   test::test_op(conv_case({{2, 6, 6, 5}, {5, 3, 3, 1}, square(2, 1, 5)}));
@@ -116,7 +121,8 @@ TEST_CASE("conv2d: sizes that fill whole blocks and panels") {
 }
 
 TEST_CASE("linear: gradients, parity and determinism") {
-  for (const auto& [n, c, k] : {std::array{1, 1, 1}, {3, 7, 5}, {20, 70, 10}, {2, 33, 65}}) {
+  for (const auto& [n, c, k] :
+       {std::array{1, 1, 1}, {3, 7, 5}, {20, 70, 10}, {2, 33, 65}, {3, 32, 7}}) {
     for (const bool bias : {false, true}) {
       OpCase op{.name = fmt::format("linear {}x{} -> {}{}", n, c, k, bias ? " bias" : ""),
                 .inputs = {{.name = "x", .shape = {n, c}}, {.name = "w", .shape = {k, c}}},

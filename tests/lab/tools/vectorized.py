@@ -31,6 +31,7 @@ FRAMES = {"learn", "kernels", "cpu", "simd", "detail", "parallel_for", "all_zero
 # In cpu/simd/, functions that one compiler inlines into another and the next does not.
 PARTS = {
     "product": ("tile", "tile_of", "multiply_columns", "multiply_block", "multiply_rows", "multiply"),
+    "row_product": ("dot_tile", "dot_tile_of", "dot_rows"),
     "grouped_product": ("grouped_pixels", "grouped_pixels_of", "grouped_products", "multiply_groups"),
     "grouped_product_transposed": ("grouped_tap_sums", "grouped_taps", "grouped_products_transposed", "multiply_groups_transposed"),
     "winograd_pixels": ("transform_pixels", "winograd_input", "winograd_output_gradient"),

@@ -4,6 +4,7 @@
 #include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_direct.h"
+#include "framework/kernels/conv/cpu/conv_few.h"
 #include "framework/kernels/conv/cpu/conv_grouped.h"
 #include "framework/kernels/conv/cpu/conv_tiles.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
@@ -71,6 +72,7 @@ bool use_tiles(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
 
 const ConvPath& fastest_path(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
   if (grouped_kernels(g) != nullptr) return kGroupedPath;
+  if (on.prepared == nullptr && has_few_results(g)) return kFewPath;
   return use_winograd(on, g, pass) ? kWinogradPath : kDirectPath;
 }
 

@@ -53,8 +53,8 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
         for (int j = 0; j < kWidth; ++j) sum[i][j] += left * right[j];
       }
       a += kTransposed ? stride : 1;
-      panel += kPanel;
-      next += kPanel;
+      panel += g.b_row;
+      next += g.b_row;
     }
   }
 

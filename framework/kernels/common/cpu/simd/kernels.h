@@ -25,7 +25,8 @@ struct GemmBlock {
   const float* a;
   std::int64_t a_stride;  ///< floats between rows of `a` in memory
   const float* b;
-  std::int64_t b_stride;  ///< floats between panels
+  std::int64_t b_row = kPanel;  ///< floats between rows of a panel
+  std::int64_t b_stride;        ///< floats between panels
   const Run* runs;
   std::int64_t run_count;
   float* const* c;        ///< row i of the result starts at c[i] + c_offset
@@ -33,6 +34,20 @@ struct GemmBlock {
   std::int64_t rows;
   std::int64_t columns;
   bool accumulate;  ///< false: c is overwritten, true: added to
+};
+
+/// Computes c = a * b^T, plus a bias. The rows of both are stored one after the other.
+struct DotBlock {
+  const float* a;
+  std::int64_t a_stride;  ///< floats between rows
+  std::int64_t rows;
+  const float* b;
+  std::int64_t b_stride;
+  std::int64_t columns;   ///< rows of b
+  std::int64_t depth;     ///< a multiple of 16
+  const float* bias;      ///< of the columns; may be null
+  float* const* c;        ///< row i of the result starts at c[i] + c_offset
+  std::int64_t c_offset;  ///< floats
 };
 
 /// A stretch of floats to copy into a gathered row; its offset is relative to the source row.
@@ -87,6 +102,8 @@ struct Kernels {
   /// Multiplies with a stored transposed: a(i, k) = a[k * a_stride + i].
   void (*multiply_transposed)(const GemmBlock& block);
 
+  /// Multiplies with b transposed, that is, dot products of rows.
+  void (*dot_rows)(const DotBlock& block);
   /// Computes to (+)= from * weights. The weights of a block of `lanes` results are stored
   /// together: weights[block][tap][channel of the group][lane]. If the last block is not full, its
   /// first channel is `channels` - `lanes`. `bias` may be null.

@@ -3,6 +3,7 @@
 
 #include "framework/kernels/common/cpu/simd/gemm.inl"
 #include "framework/kernels/common/cpu/simd/grouped.inl"
+#include "framework/kernels/common/cpu/simd/row_product.inl"
 #include "framework/kernels/common/cpu/simd/winograd.inl"
 
 constexpr Kernels table(const char* name) {
@@ -11,6 +12,7 @@ constexpr Kernels table(const char* name) {
       .lanes = kLanes,
       .multiply = multiply_block<false>,
       .multiply_transposed = multiply_block<true>,
+      .dot_rows = dot_rows,
       .multiply_groups = multiply_groups<>,
       .multiply_groups_transposed = multiply_groups_transposed<>,
       .gather_rows = gather_rows,
