@@ -161,6 +161,56 @@ TEST_CASE("exp and its derived functions have C's values at their limits") {
   CHECK(std::isnan(values(ops::exp, {NAN})[0]));
 }
 
+TEST_CASE("powers have the values of C for every base and exponent") {
+  constexpr double kInf = INFINITY;
+  std::vector<double> numbers{0,          0.5,        1,        1.5,         2,
+                              3,          4.75,       7,        1e-30,       1e20,
+                              kInf,       0x1p-149,   0x1p-126, 0x1p127,     0x1p23 + 1,
+                              0x1p24 - 1, 0x1p24 + 2, 0x1p31,   1 - 0x1p-24, 1 + 0x1p-23};
+  for (std::size_t i = 0, positive = numbers.size(); i < positive; ++i)
+    numbers.push_back(-numbers[i]);
+  numbers.push_back(NAN);
+  std::vector<double> bases;
+  std::vector<double> exponents;
+  for (const double base : numbers)
+    for (const double exponent : numbers) {
+      bases.push_back(base);
+      exponents.push_back(exponent);
+    }
+  // Bases of all sizes, with exponents whose powers f32 can hold.
+  for (int i = 0; i < learn::test::sized(60000, 500); ++i) {
+    const double base = std::ldexp(1 + (i * 7919 % 10007) / 10007.0, i % 253 - 126);
+    const double limit = 126 / std::max(1e-3, std::fabs(std::log2(base)));
+    bases.push_back(static_cast<float>(base));
+    exponents.push_back(static_cast<float>(limit * ((i * 104729 % 20011) / 10005.5 - 1)));
+  }
+  Context ctx(learn::test::fast_context(2));
+  Tape tape(ctx);
+  const auto on_tape = [&](const std::vector<double>& x) {
+    return tape.input(learn::test::put_values(ctx, {std::ssize(x)}, x));
+  };
+  const Tensor power = to_host(ctx, ops::pow(on_tape(bases), on_tape(exponents)).value());
+  const double units = learn::test::testing_cuda() ? 8 : 0.6;
+  for (std::size_t i = 0; i < bases.size(); ++i) {
+    CAPTURE(bases[i]);
+    CAPTURE(exponents[i]);
+    const double exact = std::pow(bases[i], exponents[i]);
+    const auto rounded = static_cast<float>(exact);
+    const double got = get(power, static_cast<std::int64_t>(i));
+    CAPTURE(got);
+    if (std::isnan(rounded)) {
+      CHECK(std::isnan(got));
+      continue;
+    }
+    CHECK(std::signbit(got) == std::signbit(rounded));
+    if (rounded == 0 || std::isinf(rounded))
+      CHECK(got == rounded);
+    else
+      CHECK(std::fabs(got - exact) <=
+            units * std::ldexp(1.0, std::max(std::ilogb(exact), -126) - 23));
+  }
+}
+
 TEST_CASE("sine and cosine are right for arguments of any size, and near their zeros") {
   constexpr double kHalfPi = 1.57079632679489661923;
   std::vector<double> x{0, -0.0, 8192, -8192, 8192.001, 1e6, -1e30, 1e-30};

@@ -53,11 +53,6 @@ void compute_select(
   });
 }
 
-/// Computes powers with the library's function, which has many rules for special values.
-void compute_pow(std::int64_t n, float* to, const float* base, const float* exponent) {
-  for (std::int64_t i = 0; i < n; ++i) to[i] = std::pow(base[i], exponent[i]);
-}
-
 /// Returns whether `vsin` and `vcos` accept all of the numbers. NaN counts as too large.
 bool are_small(std::int64_t n, const float* a) {
   std::uint32_t largest = 0;
@@ -119,6 +114,8 @@ void compute_binary(Op op, std::int64_t n, float* to, const float* a, const floa
         return each(n, to, a, b, [](float x, float y) { return x * y; });
       case Op::divide:
         return each(n, to, a, b, [](float x, float y) { return x / y; });
+      case Op::pow:
+        return each(n, to, a, b, [](float x, float y) { return vpow(x, y); });
       case Op::minimum:
         return each(n, to, a, b, [](float x, float y) { return !(x >= y) && y == y ? x : y; });
       case Op::maximum:
@@ -139,8 +136,6 @@ void compute(const MapInstruction& one, const Block& block) {
   const float* a = block.operand[one.a];
   const float* b = block.operand[one.b];
   switch (one.op) {
-    case Op::pow:
-      return compute_pow(n, to, a, b);
     case Op::sin:
     case Op::cos:
       return compute_sine(one.op, n, to, a);
