@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <bitset>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,18 +21,27 @@ using kernels::MapInstruction;
 using kernels::MapOutput;
 using kernels::MapProgram;
 
-/// Elements that an instruction computes at once: enough to amortise its dispatch, and few enough
-/// that a program's registers stay in the first-level cache.
-constexpr std::int64_t kBlock = 512;
 constexpr std::int64_t kGrain = 16384;
+
+/// Returns how many elements an instruction computes at once: enough to amortise its dispatch, and
+/// few enough that a program's registers stay in the first-level cache.
+std::int64_t block_size(const MapProgram& program) {
+  constexpr std::int64_t kLeast = 512;
+  constexpr std::int64_t kMost = 2048;
+  constexpr std::int64_t kCached = 6144;
+  return std::clamp(kCached / std::max(1, program.registers + program.numbers), kLeast, kMost) /
+         kLeast * kLeast;
+}
 
 /// The operands of one block, by number: registers (computed or loaded without a copy), then
 /// numbers.
 struct Block {
   float* memory;
+  std::int64_t size;       ///< the distance of registers
   std::int64_t count = 0;  ///< its number of elements
   const float* operand[MapProgram::kRegisters + MapProgram::kNumbers];
-  [[nodiscard]] float* own(int i) const { return memory + i * kBlock; }
+  const float* repeated[MapProgram::kInputs];  ///< inputs that are periodic, from a period's start
+  [[nodiscard]] float* own(int i) const { return memory + i * size; }
 };
 
 template <class F>
@@ -50,6 +60,38 @@ void compute_select(
   simd::run([=] {
     LEARN_VECTORIZE
     for (std::int64_t i = 0; i < n; ++i) to[i] = condition[i] != 0 ? a[i] : b[i];
+  });
+}
+
+template <class F>
+void choose(std::int64_t n,
+            float* to,
+            const float* a,
+            const float* b,
+            const float* chosen,
+            const float* other,
+            F f) {
+  LEARN_VECTORIZE
+  for (std::int64_t i = 0; i < n; ++i) to[i] = f(a[i], b[i]) ? chosen[i] : other[i];
+}
+
+/// Computes a selection whose condition is a comparison of `a` and `b`.
+void compute_choice(Op comparison,
+                    std::int64_t n,
+                    float* to,
+                    const float* a,
+                    const float* b,
+                    const float* chosen,
+                    const float* other) {
+  simd::run([=] {
+    switch (comparison) {
+      case Op::less:
+        return choose(n, to, a, b, chosen, other, [](float x, float y) { return x < y; });
+      case Op::less_equal:
+        return choose(n, to, a, b, chosen, other, [](float x, float y) { return x <= y; });
+      default:
+        return choose(n, to, a, b, chosen, other, [](float x, float y) { return x == y; });
+    }
   });
 }
 
@@ -130,8 +172,7 @@ void compute_binary(Op op, std::int64_t n, float* to, const float* a, const floa
   });
 }
 
-void compute(const MapInstruction& one, const Block& block) {
-  float* to = block.own(one.to);
+void compute(const MapInstruction& one, const Block& block, float* to) {
   const std::int64_t n = block.count;
   const float* a = block.operand[one.a];
   const float* b = block.operand[one.b];
@@ -178,6 +219,7 @@ void load_run(
   } else {
     visit_dtype(in.dtype, [&]<class T>() {
       const T* from = static_cast<const T*>(in.data) + at;
+      if (stride == 0) return void(std::fill_n(to, count, as_float(*from)));
       for (std::int64_t i = 0; i < count; ++i) to[i] = as_float(from[i * stride]);
     });
   }
@@ -195,6 +237,17 @@ void load(
     load_run(in, kernels::offset_in(in, args, begin + done), stride, run, to + done);
     done += run;
   }
+}
+
+/// Returns after how many elements an input repeats itself, if it has only its last dimension and
+/// that is shorter than a block; otherwise 0.
+std::int64_t period(const MapInput& in, const MapArgs& args, std::int64_t block) {
+  const int last = args.dims - 1;
+  if (in.dense || in.data == nullptr) return 0;
+  for (int d = 0; d < last; ++d)
+    if (in.strides[d] != 0) return 0;
+  if (in.strides[last] == 0) return 1;
+  return in.strides[last] == 1 && args.sizes[last] <= block ? args.sizes[last] : 0;
 }
 
 template <class T>
@@ -215,9 +268,63 @@ void store(const float* from, const MapOutput& out, std::int64_t begin, std::int
     store_as(from, static_cast<Half*>(out.data) + begin, out.accumulate, count);
   else if (out.dtype == DType::bf16)
     store_as(from, static_cast<BFloat16*>(out.data) + begin, out.accumulate, count);
-  else
-    store_as(from, static_cast<float*>(out.data) + begin, out.accumulate, count);
+  else if (float* to = static_cast<float*>(out.data) + begin; to != from)
+    store_as(from, to, out.accumulate, count);
 }
+
+/// Returns whether instruction k compares, and only the next one uses the result, as its condition.
+bool is_condition(const MapProgram& program, int k) {
+  const auto at = [&](int i) -> const MapInstruction& {
+    return program.code[static_cast<std::size_t>(i)];
+  };
+  const std::uint8_t made = at(k).to;
+  if (at(k).op < Op::less || at(k).op > Op::equal || k + 1 == program.instructions) return false;
+  const MapInstruction& next = at(k + 1);
+  if (next.op != Op::select || next.a != made || next.b == made || next.c == made) return false;
+  bool overwritten = next.to == made;
+  for (int i = k + 2; i < program.instructions && !overwritten; ++i) {
+    if (at(i).op != Op::argument && (at(i).a == made || at(i).b == made || at(i).c == made))
+      return false;
+    overwritten = at(i).to == made;
+  }
+  return overwritten ||
+         std::find(program.output.begin(), program.output.begin() + program.outputs, made) ==
+             program.output.begin() + program.outputs;
+}
+
+/// How a map is run, the same for all blocks.
+struct Plan {
+  std::int64_t block;
+  bool in_place = false;                                ///< a result overwrites an input
+  std::int64_t periods[MapProgram::kInputs] = {};       ///< of inputs, 0 for others
+  std::bitset<MapProgram::kInstructions> conditions{};  ///< comparisons to compute with a selection
+  int writers[MapProgram::kOutputs];  ///< the instructions that write to results, or -1
+
+  explicit Plan(const MapArgs& args) : block(block_size(args.program)) {
+    const MapProgram& program = args.program;
+    for (int i = 0; i < program.inputs; ++i) {
+      periods[i] = period(args.in[i], args, block);
+      for (int k = 0; k < program.outputs; ++k)
+        in_place = in_place || args.out[k].data == args.in[i].data;
+    }
+    for (int k = 0; k < program.outputs; ++k) writers[k] = writer_of(args, k);
+    for (int k = 0; k < program.instructions; ++k)
+      conditions[static_cast<std::size_t>(k)] = is_condition(program, k);
+  }
+
+ private:
+  /// Returns the last instruction that writes to an output's register, if it can write to the
+  /// output itself.
+  [[nodiscard]] int writer_of(const MapArgs& args, int output) const {
+    const MapProgram& program = args.program;
+    if (in_place || args.out[output].accumulate || args.out[output].dtype != DType::f32) return -1;
+    int k = program.instructions - 1;
+    while (k >= 0 && program.code[static_cast<std::size_t>(k)].to !=
+                         program.output[static_cast<std::size_t>(output)])
+      --k;
+    return k;
+  }
+};
 
 /// Returns whether instructions may read an input in place. An input that a result overwrites must
 /// be copied, because the next result may be that input itself.
@@ -228,17 +335,33 @@ bool readable_in_place(const MapInput& in, const MapArgs& args) {
   return true;
 }
 
-void map_block(Block& block, const MapArgs& args, std::int64_t begin) {
+void map_block(Block& block, const MapArgs& args, const Plan& plan, std::int64_t begin) {
   const MapProgram& program = args.program;
   for (int k = 0; k < program.instructions; ++k) {
+    const MapInstruction& condition = program.code[static_cast<std::size_t>(k)];
+    const bool choice = plan.conditions[static_cast<std::size_t>(k)];
+    if (choice) ++k;
     const MapInstruction& one = program.code[static_cast<std::size_t>(k)];
-    const float* made = block.own(one.to);
-    if (one.op != Op::argument)
-      compute(one, block);
+    float* to = block.own(one.to);
+    for (int output = 0; output < program.outputs; ++output)
+      if (plan.writers[output] == k) to = static_cast<float*>(args.out[output].data) + begin;
+    const float* made = to;
+    if (choice)
+      compute_choice(condition.op,
+                     block.count,
+                     to,
+                     block.operand[condition.a],
+                     block.operand[condition.b],
+                     block.operand[one.b],
+                     block.operand[one.c]);
+    else if (one.op != Op::argument)
+      compute(one, block, to);
+    else if (plan.periods[one.a] != 0)
+      made = block.repeated[one.a] + begin % plan.periods[one.a];
     else if (readable_in_place(args.in[one.a], args))
       made = static_cast<const float*>(args.in[one.a].data) + begin;
     else
-      load(args.in[one.a], args, begin, block.count, block.own(one.to));
+      load(args.in[one.a], args, begin, block.count, to);
     block.operand[one.to] = made;  // set after the last use of the previous value
   }
   for (int k = 0; k < program.outputs; ++k)
@@ -252,18 +375,30 @@ void map_block(Block& block, const MapArgs& args, std::int64_t begin) {
 
 void map(const Exec& exec, const MapArgs& args) {
   const MapProgram& program = args.program;
-  TaskBuffers buffers(exec.workspace, exec.threads, (program.registers + program.numbers) * kBlock);
+  const Plan plan(args);
+  std::int64_t repeated = 0;
+  for (const std::int64_t length : plan.periods) repeated += length == 0 ? 0 : plan.block + length;
+  const std::int64_t registers = (program.registers + program.numbers) * plan.block;
+  TaskBuffers buffers(exec.workspace, exec.threads, registers + repeated);
   exec.threads.parallel_for(args.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const TaskBuffers::Lease lease(buffers);
-    Block block{.memory = lease.data(), .operand = {}};
+    Block block{.memory = lease.data(), .size = plan.block, .operand = {}, .repeated = {}};
+    const std::int64_t most = std::min(plan.block, end - begin);
     for (int k = 0; k < program.numbers; ++k) {
       float* values = block.own(program.registers + k);
-      std::fill_n(values, std::min(kBlock, end - begin), args.number[k]);
+      std::fill_n(values, most, args.number[k]);
       block.operand[MapProgram::kRegisters + k] = values;
     }
-    for (std::int64_t at = begin; at < end; at += kBlock) {
-      block.count = std::min(kBlock, end - at);
-      map_block(block, args, at);
+    float* next = block.memory + registers;
+    for (int i = 0; i < program.inputs; ++i) {
+      if (plan.periods[i] == 0) continue;
+      load(args.in[i], args, 0, most + plan.periods[i], next);
+      block.repeated[i] = next;
+      next += plan.block + plan.periods[i];
+    }
+    for (std::int64_t at = begin; at < end; at += plan.block) {
+      block.count = std::min(plan.block, end - at);
+      map_block(block, args, plan, at);
     }
   });
 }
