@@ -139,3 +139,38 @@ TEST_CASE("map: a comparison may choose, be a result, and be computed with") {
     CHECK(first_wrong(to_host(ctx, alone), expected) == -1);
   }
 }
+
+TEST_CASE("permute: every order of four dimensions") {
+  Context ctx(test::fast_context(2));
+  for (const Shape& shape : {Shape{3, 5, 17, 66}, Shape{2, 70, 1, 31}, Shape{1, 130, 3, 16}})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      if (test::testing_cuda() && dtype == DType::bf16) continue;
+      const Tensor x = numbers(ctx, shape, dtype);
+      const Tensor x0 = to_host(ctx, x);
+      std::array order{0, 1, 2, 3};
+      do {
+        CAPTURE(shape);
+        CAPTURE(order[0] * 1000 + order[1] * 100 + order[2] * 10 + order[3]);
+        Shape permuted;
+        std::array<std::int64_t, 4> stride{};
+        for (std::size_t d = 0; d < 4; ++d) {
+          permuted.push_back(shape[order[d]]);
+          stride[d] = 1;
+          for (int k = order[d] + 1; k < 4; ++k) stride[d] *= shape[k];
+        }
+        const auto expected = [&](std::int64_t i) {
+          std::int64_t at = 0;
+          for (int d = 3; d >= 0; --d) {
+            at += i % permuted[d] * stride[static_cast<std::size_t>(d)];
+            i /= permuted[d];
+          }
+          return get(x0, at);
+        };
+        Tensor y = put_full(ctx, permuted, dtype, 1);
+        kernels::permute(ctx, x, order, y, GradMode::accumulate);
+        CHECK(first_wrong(to_host(ctx, y), [&](std::int64_t i) { return expected(i) + 1; }) == -1);
+        kernels::permute(ctx, x, order, y, GradMode::overwrite);
+        CHECK(first_wrong(to_host(ctx, y), expected) == -1);
+      } while (std::ranges::next_permutation(order).found);
+    }
+}

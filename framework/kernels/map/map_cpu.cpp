@@ -1,3 +1,4 @@
+#include "framework/kernels/common/cpu/simd/kernels.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vector_math.h"
 #include "framework/kernels/common/cpu/vectorize.h"
@@ -371,9 +372,63 @@ void map_block(Block& block, const MapArgs& args, const Plan& plan, std::int64_t
           block.count);
 }
 
+/// Returns the dimension along which the memory of the only input continues, if the program does no
+/// more than copy its floats in another order; otherwise -1.
+int copied_along(const MapArgs& args) {
+  const MapInput& in = args.in[0];
+  const MapOutput& out = args.out[0];
+  const bool copies = args.program.instructions == 1 && args.program.outputs == 1 &&
+                      in.data != nullptr && in.dtype == DType::f32 && out.dtype == DType::f32 &&
+                      !out.accumulate;
+  for (int d = 0; copies && d < args.dims - 1; ++d)
+    if (in.strides[d] == 1) return d;
+  return -1;
+}
+
+/// Copies an input that is contiguous along dimension `along`, a matrix for each index of the
+/// others. Pieces as long as a cache line are transposed, so that lines of the result are filled
+/// one by one: rows may be a power of two apart, and few of them fit in the cache together.
+void copy_transposed(ThreadPool& threads, const MapArgs& args, int along) {
+  constexpr std::int64_t kRows = 16;
+  constexpr std::int64_t kColumns = 64;
+  const int last = args.dims - 1;
+  const std::int64_t columns = args.sizes[along];
+  const std::int64_t rows = args.sizes[last];
+  const std::int64_t from_stride = args.in[0].strides[last];
+  std::int64_t to_stride = 1;
+  for (int d = along + 1; d < args.dims; ++d) to_stride *= args.sizes[d];
+  // One more dimension of the others: the strips of columns.
+  const std::int64_t strips = (columns + kColumns - 1) / kColumns;
+  const std::int64_t inner = to_stride / rows;
+  const std::int64_t count = args.n / (rows * columns) * strips;
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (rows * kColumns));
+  threads.parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    const auto transpose = simd::best_kernels().transpose;
+    float piece[kColumns * kRows];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i % strips * kColumns;
+      const std::int64_t matrix = i / strips;
+      const std::int64_t width = std::min(kColumns, columns - first);
+      const std::int64_t at =
+          (matrix / inner * columns + first) * to_stride + matrix % inner * rows;
+      const float* from =
+          static_cast<const float*>(args.in[0].data) + kernels::offset_in(args.in[0], args, at);
+      float* to = static_cast<float*>(args.out[0].data) + at;
+      for (std::int64_t r = 0; r < rows; r += kRows) {
+        const std::int64_t height = std::min(kRows, rows - r);
+        transpose(from + r * from_stride, from_stride, height, width, piece, kRows);
+        for (std::int64_t c = 0; c < width; ++c)
+          std::copy_n(piece + c * kRows, height, to + c * to_stride + r);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void map(const Exec& exec, const MapArgs& args) {
+  if (const int along = copied_along(args); along >= 0)
+    return copy_transposed(exec.threads, args, along);
   const MapProgram& program = args.program;
   const Plan plan(args);
   std::int64_t repeated = 0;
