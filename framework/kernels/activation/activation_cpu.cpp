@@ -4,20 +4,25 @@
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/tensor/convert.h"
 
+#include <concepts>
+
 namespace learn::cpu {
 namespace {
 
 constexpr std::int64_t kGrain = 16384;  // about 10 microseconds of memory traffic
 
-/// Calls `body(strip, first, count)` with the values of each strip of x, as f32.
+/// Calls `body(strip, first, count)` with the values of each strip of x, as f32; of f32 they are
+/// not copied.
 template <class T, class Body>
 void for_loaded_strips(ThreadPool& threads, const T* x, std::int64_t n, Body body) {
   simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
     for_strips(end - begin, [=](std::int64_t offset, std::int64_t count) {
       float strip[kStrip];
       const std::int64_t first = begin + offset;
-      LEARN_VECTORIZE
-      for (std::int64_t i = 0; i < count; ++i) strip[i] = as_float(x[first + i]);
+      if constexpr (!std::same_as<T, float>) {
+        LEARN_VECTORIZE
+        for (std::int64_t i = 0; i < count; ++i) strip[i] = as_float(x[first + i]);
+      }
       body(strip, first, count);
     });
   });
@@ -41,14 +46,20 @@ void write(GradMode mode, const T* dy, T* dx, std::int64_t n, Slope slope) {
 template <class T>
 void activation_forward(
     ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n) {
-  if (is_smooth(kind))
-    return for_loaded_strips(
-        threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
-          smooth_values(kind, strip, count);
-          T* out = y + first;
-          LEARN_VECTORIZE
-          for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
-        });
+  if (is_smooth(kind)) {
+    if constexpr (std::same_as<T, float>)
+      return threads.parallel_for(n, kGrain, [=](std::int64_t begin, std::int64_t end) {
+        smooth_values(kind, x + begin, y + begin, end - begin);
+      });
+    else
+      return for_loaded_strips(
+          threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
+            smooth_values(kind, strip, count);
+            T* out = y + first;
+            LEARN_VECTORIZE
+            for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
+          });
+  }
   with_value(kind, [&](auto value) {
     simd::parallel_for(threads, n, kGrain, [=](std::int64_t begin, std::int64_t end) {
       LEARN_VECTORIZE
@@ -68,7 +79,10 @@ void activation_backward(ThreadPool& threads,
   if (is_smooth(kind))
     return for_loaded_strips(
         threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
-          smooth_slopes(kind, strip, count);
+          if constexpr (std::same_as<T, float>)
+            smooth_slopes(kind, x + first, strip, count);
+          else
+            smooth_slopes(kind, strip, count);
           write(mode, dy + first, dx + first, count, [=](std::int64_t i) { return strip[i]; });
         });
   with_slope(kind, [&](auto slope) {

@@ -20,21 +20,21 @@ float silu_slope(float x) {
 }
 
 template <class F>
-void replace(float* values, std::int64_t n, F f) {
+void apply(const float* from, float* to, std::int64_t n, F f) {
   simd::run([=] {
     LEARN_VECTORIZE
-    for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
+    for (std::int64_t i = 0; i < n; ++i) to[i] = f(from[i]);
   });
 }
 
 }  // namespace
 
-void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
+void smooth_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
   switch (kind.name) {
     case ActivationKind::Name::gelu:
-      return replace(values, n, [](float x) { return gelu(x); });
+      return apply(from, to, n, [](float x) { return gelu(x); });
     case ActivationKind::Name::silu:
-      return replace(values, n, [](float x) { return silu(x); });
+      return apply(from, to, n, [](float x) { return silu(x); });
     case ActivationKind::Name::identity:
     case ActivationKind::Name::relu:
     case ActivationKind::Name::leaky_relu:
@@ -42,17 +42,24 @@ void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
   }
 }
 
-void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
+void smooth_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
   switch (kind.name) {
     case ActivationKind::Name::gelu:
-      return replace(values, n, [](float x) { return gelu_slope(x); });
+      return apply(from, to, n, [](float x) { return gelu_slope(x); });
     case ActivationKind::Name::silu:
-      return replace(values, n, [](float x) { return silu_slope(x); });
+      return apply(from, to, n, [](float x) { return silu_slope(x); });
     case ActivationKind::Name::identity:
     case ActivationKind::Name::relu:
     case ActivationKind::Name::leaky_relu:
       return;
   }
+}
+
+void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
+  smooth_values(kind, values, values, n);
+}
+void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
+  smooth_slopes(kind, values, values, n);
 }
 
 }  // namespace learn::cpu

@@ -18,9 +18,12 @@ namespace learn::cpu {
          kind.name != ActivationKind::Name::leaky_relu;
 }
 
-/// Applies a smooth activation in place: values[i] = act(values[i]). Uses no threads.
+/// Applies a smooth activation: to[i] = act(from[i]). Uses no threads.
+void smooth_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
+/// Applies the slope of a smooth activation: to[i] = act'(from[i]). Uses no threads.
+void smooth_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
+/// Apply them in place: values[i] = act(values[i]), and act'(values[i]).
 void smooth_values(const ActivationKind& kind, float* values, std::int64_t n);
-/// Applies the slope of a smooth activation in place: values[i] = act'(values[i]). Uses no threads.
 void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n);
 
 /// Floats per strip. A strip stays in the first-level cache and fits on the stack.
