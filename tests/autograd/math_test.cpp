@@ -102,11 +102,13 @@ TEST_CASE("reductions over axes, softmax: gradients, parity, determinism") {
       test_op(one);
     }
   }
-  const OpInput logits{.name = "logits", .shape = {3, 2, 37}, .low = -4, .high = 4};
-  for (OpCase one :
-       {unary("softmax", logits, ops::softmax), unary("log_softmax", logits, ops::log_softmax)}) {
-    one.reduction = 37;
-    test_op(one);
+  for (const Shape& shape : {Shape{3, 2, 37}, Shape{5, 1}, Shape{64}, Shape{40, 601}}) {
+    const OpInput logits{.name = "logits", .shape = shape, .low = -4, .high = 4};
+    for (OpCase one :
+         {unary("softmax", logits, ops::softmax), unary("log_softmax", logits, ops::log_softmax)}) {
+      one.reduction = shape[-1];
+      test_op(one);
+    }
   }
 }
 
@@ -158,6 +160,8 @@ TEST_CASE("exp and its derived functions have C's values at their limits") {
   CHECK(values(ops::softplus, {-kInf, -200, kInf}) == Values{0, 0, kInf});
   // A mask leaves nothing.
   CHECK(values(ops::softmax, {1, -kInf, 1, -200}) == Values{0.5, 0, 0.5, 0});
+  CHECK(values(ops::log_softmax, {1000, -kInf, 0}) == Values{0, -kInf, -1000});
+  CHECK(std::isnan(values(ops::log_softmax, {0, NAN, 1})[0]));
   CHECK(std::isnan(values(ops::exp, {NAN})[0]));
 }
 

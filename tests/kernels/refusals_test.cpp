@@ -159,6 +159,20 @@ TEST_CASE("losses refuse mismatched operands") {
       kernels::softmax(ctx, logits, probabilities);
     };
   };
+  const auto log_softmax = [&](const Tensor& logits, const Tensor& out) {
+    return [&ctx, logits, out] {
+      Tensor logarithms = out;
+      kernels::log_softmax(ctx, logits, logarithms);
+    };
+  };
+  const auto gradient = [&](kernels::SoftmaxForm form, const Tensor& y, const Tensor& dy) {
+    return [&, form, y, dy] {
+      Tensor dx = make({2, 3});
+      kernels::softmax_backward(ctx, form, y, dy, dx, GradMode::overwrite);
+    };
+  };
+  constexpr auto kProbabilities = kernels::SoftmaxForm::probabilities;
+  constexpr auto kLogarithms = kernels::SoftmaxForm::logarithms;
   check_refusals({
       {"mse: the target must be f32 or f32, not f16", mse(make({2, 3}, DType::f16), make({}))},
       {"mse: the loss has shape (2), not one element", mse(make({2, 3}), make({2}))},
@@ -174,6 +188,14 @@ TEST_CASE("losses refuse mismatched operands") {
       {"softmax: the output has shape (3,2), not (2,3)", softmax(make({2, 3}), make({3, 2}))},
       {"softmax: the output must be f32 for f32 logits, it is f16",
        softmax(make({2, 3}), make({2, 3}, DType::f16))},
+      {"log_softmax: the output has shape (3,2), not (2,3)",
+       log_softmax(make({2, 3}), make({3, 2}))},
+      {"softmax: shapes differ: (2,3) and (2,4)",
+       gradient(kProbabilities, make({2, 3}), make({2, 4}))},
+      {"log_softmax: shapes differ: (2,4) and (2,3)",
+       gradient(kLogarithms, make({2, 4}), make({2, 4}))},
+      {"log_softmax: logits must be (N,classes) with at least one class, not (6)",
+       gradient(kLogarithms, make({6}), make({6}))},
   });
 }
 

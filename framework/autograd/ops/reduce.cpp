@@ -21,6 +21,7 @@ namespace {
 
 using kernels::MapProgram;
 using kernels::Reduction;
+using kernels::SoftmaxForm;
 
 /// The shapes of a reduction over axes: with their extents 1, and without them.
 struct ReducedShape {
@@ -107,69 +108,44 @@ Var extreme(
   return tape.record({x}, keepdim ? y : y.view(shape.squeezed), ExtremeNode(op, x.value(), y));
 }
 
+/// Returns the shape of all rows of the last dimension.
+Shape rows_of(const Shape& x) { return {x.elements() / x[-1], x[-1]}; }
+
 struct SoftmaxNode final : Node {
   Tensor y;
-  bool logarithm;
-  SoftmaxNode(Tensor result, bool log) : y(std::move(result)), logarithm(log) {}
-  std::string_view name() const override { return logarithm ? "log_softmax" : "softmax"; }
+  SoftmaxForm form;
+  SoftmaxNode(Tensor result, SoftmaxForm of) : y(std::move(result)), form(of) {}
+  std::string_view name() const override {
+    return form == SoftmaxForm::logarithms ? "log_softmax" : "softmax";
+  }
   void backward(Tape& tape, const Tensor& dy) override {
-    static const MapProgram kProduct = kernels::compile(expr::arg(0) * expr::arg(1));
-    static const MapProgram kGradient =
-        kernels::compile(expr::arg(0) * (expr::arg(1) - expr::arg(2)));
-    static const MapProgram kLogGradient =
-        kernels::compile(expr::arg(1) - exp(expr::arg(0)) * expr::arg(2));
-    Context& ctx = tape.context();
+    const Shape rows = rows_of(y.shape());
     tape.accumulate(input(0), [&](Tensor& dx, GradMode mode) {
-      const DType wide = wide_dtype(y.dtype());
-      Tensor weighted = dy;
-      if (!logarithm) {
-        weighted = tape.empty(y.shape(), wide);
-        const std::array both{y, dy};
-        kernels::map(ctx, kProduct, both, weighted);
-      }
-      Shape kept = y.shape();
-      kept.set(-1, 1);
-      Tensor total = tape.empty(kept, wide);
-      kernels::reduce_axes(ctx, Reduction::sum, weighted, 1, total);
-      const std::array all{y, dy, total};
-      kernels::map(ctx, logarithm ? kLogGradient : kGradient, all, dx, mode);
+      Tensor to = dx.view(rows);
+      kernels::softmax_backward(tape.context(), form, y.view(rows), dy.view(rows), to, mode);
     });
   }
 };
 
-void check_classes(const char* op, const Var& x) {
-  check(x.shape().rank() >= 1 && x.shape()[-1] > 0, "{}: shape {} has no classes", op, x.shape());
-}
-
-Tensor probabilities(Tape& tape, const Tensor& x) {
-  const Shape rows{x.elements() / x.shape()[-1], x.shape()[-1]};
-  Tensor wide = tape.empty(rows, wide_dtype(x.dtype()));
-  kernels::softmax(tape.context(), x.view(rows), wide);
+Var softmax_of(const Var& x, SoftmaxForm form) {
+  Tape& tape = x.tape();
+  const bool logarithms = form == SoftmaxForm::logarithms;
+  check(x.shape().rank() >= 1 && x.shape()[-1] > 0,
+        "{}: shape {} has no classes",
+        logarithms ? "log_softmax" : "softmax",
+        x.shape());
+  const Tensor logits = x.value().view(rows_of(x.shape()));
+  Tensor wide = tape.empty(logits.shape(), wide_dtype(x.dtype()));
+  if (logarithms)
+    kernels::log_softmax(tape.context(), logits, wide);
+  else
+    kernels::softmax(tape.context(), logits, wide);
   Tensor y = wide.view(x.shape());
-  if (wide.dtype() == x.dtype()) return y;
-  Tensor rounded = tape.empty(x.shape(), x.dtype());
-  kernels::cast(tape.context(), y, rounded);
-  return rounded;
-}
-
-Tensor log_probabilities(Tape& tape, const Tensor& x) {
-  static const MapProgram kPower = kernels::compile(exp(expr::arg(0) - expr::arg(1)));
-  static const MapProgram kLogShare =
-      kernels::compile((expr::arg(0) - expr::arg(1)) - log(expr::arg(2)));
-  Context& ctx = tape.context();
-  const DType wide = wide_dtype(x.dtype());
-  Shape kept = x.shape();
-  kept.set(-1, 1);
-  Tensor largest = tape.empty(kept, x.dtype());
-  Tensor powers = tape.empty(x.shape(), wide);
-  Tensor total = tape.empty(kept, wide);
-  Tensor y = tape.empty(x.shape(), x.dtype());
-  kernels::reduce_axes(ctx, Reduction::max, x, 1, largest);
-  const std::array shifted{x, largest, total};
-  kernels::map(ctx, kPower, shifted, powers);
-  kernels::reduce_axes(ctx, Reduction::sum, powers, 1, total);
-  kernels::map(ctx, kLogShare, shifted, y);
-  return y;
+  if (wide.dtype() != x.dtype()) {
+    y = tape.empty(x.shape(), x.dtype());
+    kernels::cast(tape.context(), wide.view(x.shape()), y);
+  }
+  return tape.record({x}, y, SoftmaxNode(y, form));
 }
 
 /// Whether `sum` has the last dimensions of `whole`, and nothing else is repeated but what is
@@ -202,15 +178,11 @@ Var min(const Var& x, const Axes& axes, bool keepdim) {
 
 Var softmax(const Var& x) {
   if (const auto cast = autocast(cast_class("softmax"), x)) return softmax((*cast)[0]);
-  check_classes("softmax", x);
-  const Tensor y = probabilities(x.tape(), x.value());
-  return x.tape().record({x}, y, SoftmaxNode(y, false));
+  return softmax_of(x, SoftmaxForm::probabilities);
 }
 Var log_softmax(const Var& x) {
   if (const auto cast = autocast(cast_class("log_softmax"), x)) return log_softmax((*cast)[0]);
-  check_classes("log_softmax", x);
-  const Tensor y = log_probabilities(x.tape(), x.value());
-  return x.tape().record({x}, y, SoftmaxNode(y, true));
+  return softmax_of(x, SoftmaxForm::logarithms);
 }
 
 void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/loss/softmax_form.h"
 #include "framework/runtime/exec.h"
 
 #include <cstdint>
@@ -32,6 +33,21 @@ LEARN_CPU_AND_CUDA(  /// `gradient` (samples, classes) may be null. CUDA records
                  std::int64_t samples,
                  std::int64_t classes,
                  float* probabilities);
+    template <class T>
+    void log_softmax(Worker worker,
+                     const T* logits,
+                     std::int64_t samples,
+                     std::int64_t classes,
+                     float* logarithms);
+    template <class T>
+    void softmax_backward(Worker worker,
+                          kernels::SoftmaxForm form,
+                          const T* y,
+                          const T* dy,
+                          std::int64_t samples,
+                          std::int64_t classes,
+                          T* dx,
+                          GradMode mode);
     template <class T, class U>
     void mse_forward(const Exec& exec, const T* pred, const U* target, std::int64_t n, float* loss);
     template <class T, class U>

@@ -34,6 +34,39 @@ void softmax(
   }
 }
 
+template <class T, class Wide>
+void log_softmax(
+    Exec, const T* logits, std::int64_t samples, std::int64_t classes, Wide* logarithms) {
+  for (std::int64_t n = 0; n < samples; ++n) {
+    const std::vector<double> logs = log_softmax(logits + n * classes, classes);
+    for (std::int64_t c = 0; c < classes; ++c)
+      logarithms[n * classes + c] = static_cast<Wide>(logs[static_cast<std::size_t>(c)]);
+  }
+}
+
+template <class T>
+void softmax_backward(Exec,
+                      kernels::SoftmaxForm form,
+                      const T* y,
+                      const T* dy,
+                      std::int64_t samples,
+                      std::int64_t classes,
+                      T* dx,
+                      GradMode mode) {
+  const bool logarithms = form == kernels::SoftmaxForm::logarithms;
+  for (std::int64_t n = 0; n < samples; ++n) {
+    double total = 0;
+    for (std::int64_t i = n * classes; i < (n + 1) * classes; ++i)
+      total += logarithms ? as_double(dy[i]) : as_double(y[i]) * as_double(dy[i]);
+    for (std::int64_t i = n * classes; i < (n + 1) * classes; ++i) {
+      const double before = mode == GradMode::accumulate ? as_double(dx[i]) : 0;
+      const double slope = logarithms ? as_double(dy[i]) - std::exp(as_double(y[i])) * total
+                                      : as_double(y[i]) * (as_double(dy[i]) - total);
+      dx[i] = from_double<T>(before + slope);
+    }
+  }
+}
+
 /// Returns the weight of class `c` for sample `n` after smoothing, as PyTorch's label_smoothing.
 template <class Wide>
 [[nodiscard]] double smoothed_weight(const CrossEntropyTarget<Wide>& target,

@@ -115,6 +115,30 @@ void softmax_cross_entropy_backward(
   });
 }
 
+void log_softmax(Context& ctx, const Tensor& logits, Tensor& logarithms) {
+  check_logits(ctx, "log_softmax", logits);
+  check_wide("log_softmax", "the output", logits, logits.shape(), logarithms);
+  dispatch(ctx, "log_softmax", logits.dtype(), [&]<class T>(const auto& exec) {
+    log_softmax(exec,
+                logits.data<T>(),
+                logits.shape()[0],
+                logits.shape()[1],
+                logarithms.data<WideType<T>>());
+  });
+}
+
+void softmax_backward(
+    Context& ctx, SoftmaxForm form, const Tensor& y, const Tensor& dy, Tensor& dx, GradMode mode) {
+  const char* const op = form == SoftmaxForm::logarithms ? "log_softmax" : "softmax";
+  check_logits(ctx, op, y);
+  check_same(op, y, dy);
+  check_same(op, y, dx);
+  dispatch(ctx, op, y.dtype(), [&]<class T>(const auto& exec) {
+    softmax_backward(
+        exec, form, y.data<T>(), dy.data<T>(), y.shape()[0], y.shape()[1], dx.data<T>(), mode);
+  });
+}
+
 void softmax(Context& ctx, const Tensor& logits, Tensor& probabilities) {
   check_logits(ctx, "softmax", logits);
   check_wide("softmax", "the output", logits, logits.shape(), probabilities);

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/kernels/common/grad_mode.h"
+#include "framework/kernels/loss/softmax_form.h"
 #include "framework/runtime/context.h"
 
 namespace learn::kernels {
@@ -28,5 +29,12 @@ void softmax_cross_entropy_backward(
 /// Computes the probabilities of logits (N,classes), in the wide type. Throws ShapeError,
 /// DTypeError, DeviceError.
 void softmax(Context& ctx, const Tensor& logits, Tensor& probabilities);
+/// Computes the logarithms of the probabilities, in the wide type.
+void log_softmax(Context& ctx, const Tensor& logits, Tensor& logarithms);
+
+/// Computes dx (+)= the gradient of logits (N,classes), where `y` are their probabilities, or the
+/// logarithms of them, and `dy` is the gradient of y. All have one floating dtype.
+void softmax_backward(
+    Context& ctx, SoftmaxForm form, const Tensor& y, const Tensor& dy, Tensor& dx, GradMode mode);
 
 }  // namespace learn::kernels

@@ -114,6 +114,37 @@ void probabilities_of(const float* z,
   });
 }
 
+/// Writes the logarithms of the probabilities of samples [first, last) from their logits.
+void logarithms_of(const float* z,
+                   std::int64_t classes,
+                   std::int64_t first,
+                   std::int64_t last,
+                   float* logarithms) {
+  simd::run([=] {
+    for (std::int64_t n = first; n < last; ++n) {
+      const float* row = z + (n - first) * classes;
+      float* log = logarithms + n * classes;
+      const float largest = largest_of(row, classes);
+      const float log_sum =
+          std::log(lane_sum(classes, [=](std::int64_t c) { return vexp(row[c] - largest); }));
+      LEARN_VECTORIZE
+      for (std::int64_t c = 0; c < classes; ++c) log[c] = row[c] - largest - log_sum;
+    }
+  });
+}
+
+/// Computes dx[c] (+)= value(c) for the classes of a sample.
+template <class T, class Value>
+void write_row(T* dx, std::int64_t classes, GradMode mode, Value value) {
+  if (mode == GradMode::overwrite) {
+    LEARN_VECTORIZE
+    for (std::int64_t c = 0; c < classes; ++c) dx[c] = from_float<T>(value(c));
+  } else {
+    LEARN_VECTORIZE
+    for (std::int64_t c = 0; c < classes; ++c) dx[c] = from_float<T>(as_float(dx[c]) + value(c));
+  }
+}
+
 /// Calls `body(z, first, last)` for blocks of samples, with their logits as f32. Halves are
 /// converted block by block, so that everything else is computed, and compiled, only in f32.
 template <class T>
@@ -197,12 +228,68 @@ void softmax(ThreadPool& threads,
               });
 }
 
-#define LEARN_INSTANTIATE(T)                                                    \
-  template void softmax_cross_entropy(                                          \
-      const Exec&, const T*, const CrossEntropyTarget<float>&, float*, float*); \
-  template void softmax_cross_entropy_backward(                                 \
-      ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);     \
-  template void softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*);
+template <class T>
+void log_softmax(ThreadPool& threads,
+                 const T* logits,
+                 std::int64_t samples,
+                 std::int64_t classes,
+                 float* logarithms) {
+  for_samples(threads,
+              logits,
+              samples,
+              classes,
+              [=](const float* z, std::int64_t first, std::int64_t last) {
+                logarithms_of(z, classes, first, last, logarithms);
+              });
+}
+
+template <class T>
+void softmax_backward(ThreadPool& threads,
+                      kernels::SoftmaxForm form,
+                      const T* y,
+                      const T* dy,
+                      std::int64_t samples,
+                      std::int64_t classes,
+                      T* dx,
+                      GradMode mode) {
+  simd::parallel_for(
+      threads, samples, grain_for(classes), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t n = begin; n < end; ++n) {
+          const T* own = y + n * classes;
+          const T* slope = dy + n * classes;
+          T* to = dx + n * classes;
+          if (form == kernels::SoftmaxForm::logarithms) {
+            const float total =
+                lane_sum(classes, [=](std::int64_t c) { return as_float(slope[c]); });
+            write_row(to, classes, mode, [=](std::int64_t c) {
+              return as_float(slope[c]) - vexp(as_float(own[c])) * total;
+            });
+          } else {
+            const float total = lane_sum(
+                classes, [=](std::int64_t c) { return as_float(own[c]) * as_float(slope[c]); });
+            write_row(to, classes, mode, [=](std::int64_t c) {
+              return as_float(own[c]) * (as_float(slope[c]) - total);
+            });
+          }
+        }
+      });
+}
+
+#define LEARN_INSTANTIATE(T)                                                            \
+  template void softmax_cross_entropy(                                                  \
+      const Exec&, const T*, const CrossEntropyTarget<float>&, float*, float*);         \
+  template void softmax_cross_entropy_backward(                                         \
+      ThreadPool&, const float*, std::int64_t, const float*, T*, GradMode);             \
+  template void softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*);     \
+  template void log_softmax(ThreadPool&, const T*, std::int64_t, std::int64_t, float*); \
+  template void softmax_backward(ThreadPool&,                                           \
+                                 kernels::SoftmaxForm,                                  \
+                                 const T*,                                              \
+                                 const T*,                                              \
+                                 std::int64_t,                                          \
+                                 std::int64_t,                                          \
+                                 T*,                                                    \
+                                 GradMode);
 LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 

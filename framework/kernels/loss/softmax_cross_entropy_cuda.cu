@@ -107,6 +107,45 @@ __global__ void softmax_kernel(const T* logits,
     probabilities[sample * classes + c] = expf(device::load(z[c]) - e.largest) / e.sum;
 }
 
+template <class T>
+__global__ void log_softmax_kernel(const T* logits,
+                                   std::int64_t samples,
+                                   std::int64_t classes,
+                                   float* logarithms) {
+  const std::int64_t sample = device::thread_index() / 32;
+  if (sample >= samples) return;  // whole warps only
+  const T* z = logits + sample * classes;
+  const Exponentials e(z, classes);
+  const float log_sum = logf(e.sum);
+  for (std::int64_t c = device::lane_index(); c < classes; c += 32)
+    logarithms[sample * classes + c] = device::load(z[c]) - e.largest - log_sum;
+}
+
+template <class T>
+__global__ void softmax_backward_kernel(bool logarithms,
+                                        const T* y,
+                                        const T* dy,
+                                        std::int64_t samples,
+                                        std::int64_t classes,
+                                        T* dx,
+                                        GradMode mode) {
+  const std::int64_t sample = device::thread_index() / 32;
+  if (sample >= samples) return;  // whole warps only
+  const std::int64_t begin = sample * classes + device::lane_index();
+  const std::int64_t end = (sample + 1) * classes;
+  float total = 0;
+  for (std::int64_t i = begin; i < end; i += 32)
+    total += logarithms ? device::load(dy[i]) : device::load(y[i]) * device::load(dy[i]);
+  total = device::warp_sum(total);
+  for (std::int64_t i = begin; i < end; i += 32) {
+    const float value = device::load(y[i]);
+    const float slope = device::load(dy[i]);
+    float result = logarithms ? slope - expf(value) * total : value * (slope - total);
+    if (mode == GradMode::accumulate) result += device::load(dx[i]);
+    dx[i] = device::store<T>(result);
+  }
+}
+
 struct TimesSeed {
   const float* seed;
   __device__ float operator()(std::int64_t, float gradient) const { return gradient * *seed; }
@@ -157,12 +196,44 @@ void softmax(Stream stream,
   launch("softmax", softmax_kernel<T>, grid, stream, logits, samples, classes, probabilities);
 }
 
-#define LEARN_INSTANTIATE(T)                                             \
-  template void softmax_cross_entropy(                                   \
-      const Exec&, const T*, const CrossEntropyTarget&, float*, float*); \
-  template void softmax_cross_entropy_backward(                          \
-      Stream, const float*, std::int64_t, const float*, T*, GradMode);   \
-  template void softmax(Stream, const T*, std::int64_t, std::int64_t, float*);
+template <class T>
+void log_softmax(
+    Stream stream, const T* logits, std::int64_t samples, std::int64_t classes, float* logarithms) {
+  const Grid grid = warp_each(samples, kRowThreads);
+  launch("log_softmax", log_softmax_kernel<T>, grid, stream, logits, samples, classes, logarithms);
+}
+
+template <class T>
+void softmax_backward(Stream stream,
+                      kernels::SoftmaxForm form,
+                      const T* y,
+                      const T* dy,
+                      std::int64_t samples,
+                      std::int64_t classes,
+                      T* dx,
+                      GradMode mode) {
+  launch("softmax_backward",
+         softmax_backward_kernel<T>,
+         warp_each(samples, kRowThreads),
+         stream,
+         form == kernels::SoftmaxForm::logarithms,
+         y,
+         dy,
+         samples,
+         classes,
+         dx,
+         mode);
+}
+
+#define LEARN_INSTANTIATE(T)                                                       \
+  template void softmax_cross_entropy(                                             \
+      const Exec&, const T*, const CrossEntropyTarget&, float*, float*);           \
+  template void softmax_cross_entropy_backward(                                    \
+      Stream, const float*, std::int64_t, const float*, T*, GradMode);             \
+  template void softmax(Stream, const T*, std::int64_t, std::int64_t, float*);     \
+  template void log_softmax(Stream, const T*, std::int64_t, std::int64_t, float*); \
+  template void softmax_backward(                                                  \
+      Stream, kernels::SoftmaxForm, const T*, const T*, std::int64_t, std::int64_t, T*, GradMode);
 LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
 #undef LEARN_INSTANTIATE
 

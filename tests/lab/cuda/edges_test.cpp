@@ -154,6 +154,9 @@ TEST_CASE("empty tensors cause neither work nor errors on a device") {
   kernels::count_hits(ctx, none, index, 1, kernels::Counted::misses, count);
   CHECK(test::fetch(ctx, count, 0) == 0);
   kernels::softmax(ctx, none, none);
+  kernels::log_softmax(ctx, none, none);
+  kernels::softmax_backward(
+      ctx, kernels::SoftmaxForm::probabilities, none, none, none, GradMode::overwrite);
   Tensor x = ctx.empty({0, 4, 4, 3}, DType::f32);
   Tensor y = ctx.empty({0, 2, 2, 3}, DType::f32);
   kernels::avg_pool2d_forward(ctx, Pool2dOptions::square(2, 2), x, y);

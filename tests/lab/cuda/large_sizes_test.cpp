@@ -82,6 +82,7 @@ TEST_CASE("elementwise kernels refuse sizes they cannot count") {
 }
 
 TEST_CASE("kernels with a warp or a block per row refuse sizes they cannot count") {
+  constexpr auto kMode = GradMode::overwrite;
   std::int64_t* const index = nullptr;
   const Executor executor;
   const cuda::Exec& exec = executor.exec;
@@ -90,6 +91,11 @@ TEST_CASE("kernels with a warp or a block per row refuse sizes they cannot count
   LEARN_CHECK_REFUSED("softmax_cross_entropy",
                       cuda::softmax_cross_entropy(exec, kRead, target, kWritten, kWritten));
   LEARN_CHECK_REFUSED("softmax", cuda::softmax(exec, kRead, kMany, 10, kWritten));
+  LEARN_CHECK_REFUSED("log_softmax", cuda::log_softmax(exec, kRead, kMany, 10, kWritten));
+  LEARN_CHECK_REFUSED(
+      "softmax_backward",
+      cuda::softmax_backward(
+          exec, kernels::SoftmaxForm::probabilities, kRead, kRead, kMany, 10, kWritten, kMode));
   LEARN_CHECK_REFUSED("argmax", cuda::argmax(exec, kRead, index, kMany, 10));
   LEARN_CHECK_REFUSED("top_k", cuda::top_k(exec, kRead, kWritten, index, kMany, 10, 2));
   LEARN_CHECK_REFUSED(
