@@ -276,13 +276,17 @@ TEST_CASE("a slice has the elements from its start to its end") {
 TEST_CASE("matmul, slice, transpose, permute: gradients, parity, determinism") {
   const auto product = [](const Shape& a, const Shape& b) {
     OpCase op = binary("matmul", {.name = "a", .shape = a}, {.name = "b", .shape = b}, ops::matmul);
-    op.reduction = 40;
+    op.reduction = 65;
     return op;
   };
   test_op(product({3, 5}, {5, 4}));
   test_op(product({2, 3, 8}, {2, 8, 16}));
   test_op(product({2, 3, 5}, {2, 5, 7}));
   test_op(product({2, 3, 2, 4}, {2, 3, 4, 4}));
+  test_op(product({3, 17, 33}, {3, 33, 50}));
+  test_op(product({5, 1, 7}, {5, 7, 32}));
+  test_op(product({2, 40, 3}, {2, 3, 48}));
+  test_op(product({2, 65, 4}, {2, 4, 64}));
   test_op(product({2, 2, 3, 5}, {5, 7}));
   const OpInput x{.name = "x", .shape = {3, 4, 5}};
   test_op(unary("slice", x, [](const Var& v) { return ops::slice(v, 1, 1, -1); }));

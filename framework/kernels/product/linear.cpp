@@ -7,6 +7,7 @@
 #include "framework/kernels/conv/cpu/conv.h"
 #include "framework/kernels/product/cuda/linear.h"
 #include "framework/kernels/product/linear_geometry.h"
+#include "framework/kernels/product/small_products.h"
 #include "framework/runtime/dispatch.h"
 
 #include <concepts>
@@ -17,6 +18,9 @@ namespace {
 /// An executor whose memory the host can read.
 template <class Exec>
 concept HostExec = !std::same_as<Exec, cuda::Exec>;
+
+template <class Exec, class T>
+constexpr bool kSmallProducts = std::same_as<Exec, cpu::Exec>&& std::same_as<T, float>;
 
 // On the host a linear layer is a convolution of 1x1 images.
 
@@ -36,6 +40,9 @@ void each_product(const Exec& exec, const LinearGeometry& g, F product) {
 template <HostExec Exec, class T>
 void linear_forward(
     const Exec& exec, const LinearGeometry& g, const T* x, const T* w, const T* bias, T* y) {
+  if constexpr (kSmallProducts<Exec, T>)
+    if (multiply_small(exec, {g.count, g.n, g.c, g.k, x, false, w, true, y, GradMode::overwrite}))
+      return;
   each_product(exec, g, [&](std::int64_t i) {
     conv2d_forward(
         exec, as_convolution(g), x + i * g.n * g.c, w + i * g.k * g.c, bias, y + i * g.n * g.k);
@@ -44,6 +51,8 @@ void linear_forward(
 template <HostExec Exec, class T>
 void linear_backward_data(
     const Exec& exec, const LinearGeometry& g, const T* dy, const T* w, T* dx, GradMode mode) {
+  if constexpr (kSmallProducts<Exec, T>)
+    if (multiply_small(exec, {g.count, g.n, g.k, g.c, dy, false, w, false, dx, mode})) return;
   each_product(exec, g, [&](std::int64_t i) {
     conv2d_backward_data(
         exec, as_convolution(g), dy + i * g.n * g.k, w + i * g.k * g.c, dx + i * g.n * g.c, mode);
@@ -53,6 +62,8 @@ void linear_backward_data(
 template <HostExec Exec, class T>
 [[nodiscard]] bool linear_backward_weight(
     const Exec& exec, const LinearGeometry& g, const T* x, const T* dy, T* dw, GradMode mode, T*) {
+  if constexpr (kSmallProducts<Exec, T>)
+    if (multiply_small(exec, {g.count, g.k, g.n, g.c, dy, true, x, false, dw, mode})) return false;
   each_product(exec, g, [&](std::int64_t i) {
     conv2d_backward_weight(
         exec, as_convolution(g), x + i * g.n * g.c, dy + i * g.n * g.k, dw + i * g.k * g.c, mode);
