@@ -90,11 +90,19 @@ void dropout(const Exec& exec,
 }
 
 template <class T>
-void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& c) {
-  exec.threads.parallel_for(c.outer, row_grain(c.inner), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)
-      std::copy_n(x + r * c.inner, c.inner, y + r * c.width + c.offset);
-  });
+void copy_into_columns(const Exec& exec, const T* x, T* y, const kernels::Columns& columns) {
+  const std::int64_t inner = columns.inner;
+  const std::int64_t width = columns.width;
+  const std::int64_t offset = columns.offset;
+  simd::parallel_for(
+      exec.threads, columns.outer, row_grain(inner), [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          const T* from = x + r * inner;
+          T* to = y + r * width + offset;
+          LEARN_VECTORIZE
+          for (std::int64_t c = 0; c < inner; ++c) simd::assign(to[c], from[c]);
+        }
+      });
 }
 
 template <class T>
