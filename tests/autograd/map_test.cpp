@@ -46,6 +46,27 @@ TEST_CASE("map: a repeated expression is computed once") {
   CHECK(gradient[1]->number == 0);
 }
 
+TEST_CASE("map: a gradient reads the value if that has all digits and spares an operand") {
+  const ops::MapFunction sigmoid(expr::sigmoid(arg(0)));
+  CHECK(sigmoid.gradient(1).reads(0));
+  CHECK_FALSE(sigmoid.gradient(1, true).reads(0));
+  CHECK(sigmoid.gradient(1, true).reads(2));  // after the operand and the value's gradient
+  CHECK_FALSE(ops::MapFunction(arg(0) / 3).has_slope_of_value());
+  Context ctx(test::fast_context(1));
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    CAPTURE(dtype);
+    Tape tape(ctx);
+    // 1 - sigmoid(8) is 3.4e-4, of which halves of the sigmoid keep little.
+    const Var x = tape.input(put_full(ctx, {3}, dtype, 8), true);
+    const Var u = tape.input(put_full(ctx, {3}, dtype, 6), true);
+    const Var v = tape.input(put_full(ctx, {3}, dtype, 3), true);
+    tape.backward(ops::sum(ops::sigmoid(x)) + ops::sum(u / v));
+    CHECK(test::fetch(ctx, tape.grad_of(x), 2) * 1e4 == doctest::Approx(3.3524).epsilon(4e-3));
+    CHECK(test::fetch(ctx, tape.grad_of(u), 2) == doctest::Approx(1.0 / 3).epsilon(4e-3));
+    CHECK(test::fetch(ctx, tape.grad_of(v), 2) == doctest::Approx(-6.0 / 9).epsilon(4e-3));
+  }
+}
+
 TEST_CASE("map: several results in place, of several types, added and written over") {
   Context ctx(test::fast_context(2));
   const std::int64_t n = 1300;  // two whole blocks and a part of one

@@ -18,7 +18,8 @@ struct MapFunction::Compiled {
   const char* name;
   kernels::MapProgram value;
   std::mutex mutex;
-  std::map<std::uint32_t, kernels::MapProgram> gradients;  // by the requested arguments
+  // By the requested arguments, and whether the value is an input.
+  std::map<std::pair<std::uint32_t, bool>, kernels::MapProgram> gradients;
 
   Compiled(const Expr& f, const char* op) : expression(f), name(op), value(kernels::compile(f)) {}
 };
@@ -32,20 +33,38 @@ MapFunction::MapFunction(const Expr& value, const char* name)
                     kOperands);
 }
 
+bool MapFunction::has_slope_of_value() const noexcept {
+  const Expr& f = compiled_->expression;
+  switch (f->op) {
+    case expr::Op::sqrt:
+    case expr::Op::exp:
+    case expr::Op::tanh:
+    case expr::Op::sigmoid:
+      return true;
+    case expr::Op::divide:
+      return f->operands[1]->op != expr::Op::constant;
+    default:
+      return false;
+  }
+}
+
 const char* MapFunction::name() const noexcept { return compiled_->name; }
 int MapFunction::operands() const noexcept { return compiled_->value.inputs; }
 const kernels::MapProgram& MapFunction::value() const noexcept { return compiled_->value; }
 
-const kernels::MapProgram& MapFunction::gradient(std::uint32_t wanted) const {
+const kernels::MapProgram& MapFunction::gradient(std::uint32_t wanted, bool from_value) const {
   const std::lock_guard lock(compiled_->mutex);
-  const auto known = compiled_->gradients.find(wanted);
+  const auto known = compiled_->gradients.find({wanted, from_value});
   if (known != compiled_->gradients.end()) return known->second;
   std::vector<int> arguments;
   for (int i = 0; i < kOperands; ++i)
     if ((wanted >> static_cast<unsigned>(i) & 1U) != 0) arguments.push_back(i);
+  const Expr& f = compiled_->expression;
   const Expr dy = expr::arg(operands());
+  const Expr value = from_value ? expr::arg(operands() + 1) : f;
   return compiled_->gradients
-      .emplace(wanted, kernels::compile(expr::gradients(compiled_->expression, dy, arguments)))
+      .emplace(std::pair(wanted, from_value),
+               kernels::compile(expr::gradients(f, value, dy, arguments)))
       .first->second;
 }
 
@@ -55,8 +74,9 @@ struct MapNode final : Node {
   MapFunction f;
   std::uint32_t wanted;
   std::vector<Tensor> in;  // undefined where the gradient does without
-  MapNode(MapFunction function, std::uint32_t of, std::vector<Tensor> operands)
-      : f(std::move(function)), wanted(of), in(std::move(operands)) {}
+  Tensor value;            // defined if the gradient uses it
+  MapNode(MapFunction function, std::uint32_t of, std::vector<Tensor> operands, Tensor result)
+      : f(std::move(function)), wanted(of), in(std::move(operands)), value(std::move(result)) {}
 
   std::string_view name() const override { return f.name(); }
 
@@ -78,13 +98,27 @@ struct MapNode final : Node {
     std::vector<Tensor> inputs = in;
     inputs.resize(static_cast<std::size_t>(f.operands()));
     inputs.push_back(dy);
-    kernels::map(tape.context(), f.gradient(wanted), inputs, results);
+    if (value.defined()) inputs.push_back(value);
+    kernels::map(tape.context(), f.gradient(wanted, value.defined()), inputs, results);
     for (const auto& one : wholes)
       tape.accumulate(input(one.first), [&](Tensor& dx, GradMode mode) {
         sum_to(tape.context(), one.second, dx, mode);
       });
   }
 };
+
+/// Whether a gradient reads the value instead of computing it again: if `y` has it with all its
+/// digits, and keeping it takes no more memory than the operands that are then not needed.
+bool uses_value(const MapFunction& f, std::uint32_t wanted, const Context& ctx, const Tensor& y) {
+  const bool is_exact = y.dtype() == DType::f64 || (y.dtype() == DType::f32 && !ctx.reference());
+  if (!is_exact || !f.has_slope_of_value()) return false;
+  const kernels::MapProgram& without = f.gradient(wanted);
+  const kernels::MapProgram& with = f.gradient(wanted, true);
+  int spared = 0;
+  for (int i = 0; i < f.operands(); ++i)
+    spared += static_cast<int>(without.reads(i)) - static_cast<int>(with.reads(i));
+  return with.reads(f.operands() + 1) && spared >= 1;
+}
 
 /// The dtype of the result, and none of whole numbers.
 DType result_dtype(const char* op, std::span<const Var> operands) {
@@ -125,12 +159,16 @@ Var map(const MapFunction& f, std::span<const Var> operands, CastClass cast_clas
   const Tensor y =
       tape.empty(kernels::broadcast_shape(f.name(), shapes), result_dtype(f.name(), operands));
   kernels::map(tape.context(), f.value(), values, y);
+  bool from_value = false;
   if (wanted != 0) {
-    const kernels::MapProgram& gradient = f.gradient(wanted);
+    from_value = uses_value(f, wanted, tape.context(), y);
+    const kernels::MapProgram& gradient = f.gradient(wanted, from_value);
     for (std::size_t i = 0; i < values.size(); ++i)
       if (!gradient.reads(static_cast<int>(i))) values[i] = Tensor();
   }
-  return tape.record({operands.begin(), operands.end()}, y, MapNode(f, wanted, std::move(values)));
+  return tape.record({operands.begin(), operands.end()},
+                     y,
+                     MapNode(f, wanted, std::move(values), from_value ? y : Tensor()));
 }
 
 }  // namespace learn::ops

@@ -32,10 +32,13 @@ class MapFunction {
   /// How many arguments it has.
   [[nodiscard]] int operands() const noexcept;
   [[nodiscard]] const kernels::MapProgram& value() const noexcept;
+  /// Returns whether a derivative can be simpler if the value is known.
+  [[nodiscard]] bool has_slope_of_value() const noexcept;
   /// The derivatives by the arguments whose bits are set in `wanted`, from the lowest on; their
   /// inputs are the operands, followed by the gradient of the value. Throws UsageError if it
-  /// exceeds what a program can hold.
-  [[nodiscard]] const kernels::MapProgram& gradient(std::uint32_t wanted) const;
+  /// exceeds what a program can hold. With `from_value` the value is one more input, the last.
+  [[nodiscard]] const kernels::MapProgram& gradient(std::uint32_t wanted,
+                                                    bool from_value = false) const;
 
  private:
   struct Compiled;

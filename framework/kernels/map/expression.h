@@ -113,10 +113,18 @@ struct Expr::Node {
 /// NaN (PyTorch: 0 at NaN), and 0 at the borders.
 [[nodiscard]] Expr clamp(const Expr& x, const Expr& low, const Expr& high);
 
-/// Returns the derivatives of f with respect to the given arguments, each times `dy`.
+/// Returns the derivatives of f with respect to the given arguments, each times `dy`. They use the
+/// value of f as `value`.
 [[nodiscard]] std::vector<Expr> gradients(const Expr& f,
+                                          const Expr& value,
                                           const Expr& dy,
                                           std::span<const int> wanted);
+/// Returns them with the value of f computed again.
+[[nodiscard]] inline std::vector<Expr> gradients(const Expr& f,
+                                                 const Expr& dy,
+                                                 std::span<const int> wanted) {
+  return gradients(f, f, dy, wanted);
+}
 
 }  // namespace learn::expr
 

@@ -67,15 +67,16 @@ Flow sum_of(const Flow& a, const Flow& b) {
   return sum;
 }
 
-/// Returns the shares of `dy` that the operands of `y` get, in their order, without trailing
-/// operands that get nothing. The guards are those that `y` adds to the guards of `dy`.
-std::vector<Flow> passed_on(const Expr& y, const Expr& dy) {
-  const std::vector<Expr>& in = y->operands;
+/// Returns the shares of `dy` that the operands of `f`, whose value is `y`, get, in their order,
+/// without trailing operands that get nothing. The guards are those that `f` adds to the guards of
+/// `dy`.
+std::vector<Flow> passed_on(const Expr& f, const Expr& y, const Expr& dy) {
+  const std::vector<Expr>& in = f->operands;
   // The operand that is the result gets all of it; if both are equal, each gets half.
   const auto to_chosen = [&](const Expr& other_is_chosen) -> Flow {
     return {dy * select(in[0] == in[1], 0.5, 1), {{other_is_chosen, false}}};
   };
-  switch (y->op) {
+  switch (f->op) {
     case Op::argument:
     case Op::constant:
     case Op::sign:
@@ -130,7 +131,10 @@ bool leads_to_argument(const Expr& x, const std::unordered_set<const Node*>& lea
 
 }  // namespace
 
-std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> wanted) {
+std::vector<Expr> gradients(const Expr& f,
+                            const Expr& value,
+                            const Expr& dy,
+                            std::span<const int> wanted) {
   std::unordered_set<const Node*> seen;
   std::vector<Expr> order;
   list_nodes(f, seen, order);
@@ -158,7 +162,7 @@ std::vector<Expr> gradients(const Expr& f, const Expr& dy, std::span<const int> 
       continue;
     }
     const Flow got = found->second;
-    std::vector<Flow> parts = passed_on(y, got.value);
+    std::vector<Flow> parts = passed_on(y, &*y == &*f ? value : y, got.value);
     const std::size_t first = y->op == Op::select ? 1 : 0;  // the condition gets no derivative
     for (std::size_t k = first; k < parts.size(); ++k)
       if (leads_to_argument(y->operands[k], leading)) {
