@@ -8,7 +8,7 @@ namespace {
 constexpr float kInverseSqrt2Pi = 0.39894228F;
 
 float gelu(float x) { return x * vnormal_cdf(x); }
-float gelu_slope(float x) { return vnormal_cdf(x) + x * kInverseSqrt2Pi * vexp(-0.5F * x * x); }
+float gelu_slope(float x) { return vnormal_cdf(x) + x * kInverseSqrt2Pi * vbell(x); }
 
 float silu(float x) { return x / (1 + vexp(-x)); }
 float silu_slope(float x) {
