@@ -32,7 +32,7 @@ bool Learner::begin_train_pass() {
   if (!state_.progress.training) return false;
   params().refresh_working();  // a handler, or the user between two fits, may have written masters
   if (state_.progress.batch_in_pass == 0) {
-    state_.losses.begin(ctx_, state_.progress.batches);
+    state_.losses.begin(state_.progress.batches);
     begin_train_metrics();
     state_.progress.pass_first_skipped = optimizer_->read_control().skipped;
   }

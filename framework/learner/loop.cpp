@@ -57,7 +57,7 @@ void Learner::evaluate(BatchSource& source,
                        FunctionRef<void()> each_batch,
                        FunctionRef<void()> at_end) {
   state_.progress.begin_pass(false, source.batches());
-  state_.valid_losses.begin(ctx_, source.batches());
+  state_.valid_losses.begin(source.batches());
   run(Scope::validate, [&] {
     params().refresh_working();  // a handler may have written masters
     begin_pass_of(source, 0);

@@ -94,8 +94,7 @@ void Learner::visit_fit(StateVisitor& visitor) {
   if (state_.results.train_metrics.empty() || (in_pass && visitor.loading())) begin_train_metrics();
   for (auto& [name, value] : state_.results.train_metrics) visitor.visit(name, value);
   if (!in_pass) return;
-  const bool weighted = static_cast<bool>(options_.loss.weight);
-  state_.losses.visit_state(ctx_, done, train_source().batches(), weighted, visitor);
+  state_.losses.visit_state(ctx_, done, train_source().batches(), visitor);
   if (!state_.train_metrics) return;
   const StateVisitor::Scope metrics(visitor, "train_metrics");
   state_.train_metrics->visit_state(train_source().samples(), visitor);

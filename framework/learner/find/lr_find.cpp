@@ -61,7 +61,7 @@ void Sweep::batch_end(Learner& learn) {
   const BatchRun& batch = learn.batch();
   if (!learn.progress().training || !batch.loss.defined() || batch.outcome == Outcome::cancelled)
     return;
-  if (losses_.samples() == 0) losses_.begin(learn.context(), learn.progress().batches);
+  if (losses_.samples() == 0) losses_.begin(learn.progress().batches);
   losses_.add(learn.context(), batch);
   if (batch.outcome == Outcome::deferred) return;
   const double mean = losses_.mean(learn.context());
