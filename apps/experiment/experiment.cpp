@@ -62,6 +62,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
         "(--drop-last)",
         left,
         data_->train().dataset().size());
+  net.params->materialize(ctx_, DType::f32, model.initial_values);
   learner_.emplace(ctx_,
                    std::move(net),
                    *data_,

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/core/options/option_table.h"
+#include "framework/nn/param_store.h"
 #include "models/registry.h"
 
 #include <cstdint>
@@ -23,6 +24,8 @@ struct ModelSection {
   std::vector<std::string> split;
   std::string freeze = "none";
   bool train_bn = true;
+  /// Not an option: `none` where the weights of all layers are loaded afterwards.
+  nn::InitialValues initial_values = nn::InitialValues::drawn;
 
   void declare(OptionTable& table);
   /// Throws UsageError for an option that the model does not have.

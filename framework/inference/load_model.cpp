@@ -24,16 +24,21 @@ void check_size(const SafetensorsFile& file, const SavedModel& description, nn::
 
 }  // namespace
 
+nn::Model load_model(const SafetensorsFile& file, const SavedModel& description, Context& ctx) {
+  nn::Model model = description.make();
+  check_size(file, description, model);
+  model.params->materialize(ctx, DType::f32, nn::InitialValues::none);
+  load_weights(file.path(), *model.params);
+  return model;
+}
+
 LoadedModel load_model(const std::filesystem::path& path,
                        const ContextOptions& options,
                        const std::optional<std::string>& weights) {
   const SafetensorsFile file(saved_weights(path, weights));
   SavedModel description = saved_model(file);
-  nn::Model model = description.make();
-  check_size(file, description, model);
   auto ctx = std::make_unique<Context>(options);
-  model.params->materialize(*ctx);
-  load_weights(file.path(), *model.params);
+  nn::Model model = load_model(file, description, *ctx);
   return {std::move(ctx), std::move(model), std::move(description), file.path()};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "framework/inference/saved_model.h"
+#include "framework/io/safetensors.h"
 #include "framework/runtime/context.h"
 
 #include <filesystem>
@@ -16,6 +17,12 @@ struct LoadedModel {
   SavedModel description;
   std::filesystem::path file;  ///< where they come from
 };
+
+/// Makes the model of a file of weights, or of a training's state, and loads it. Throws
+/// CheckpointError if they do not fit the description.
+[[nodiscard]] nn::Model load_model(const SafetensorsFile& file,
+                                   const SavedModel& description,
+                                   Context& ctx);
 
 /// Loads the model of a run, or of a checkpoint, with its weights; see `load_run`.
 [[nodiscard]] LoadedModel load_model(const std::filesystem::path& path,

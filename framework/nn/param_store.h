@@ -30,6 +30,12 @@ enum class Masters : std::uint8_t {
   none,  ///< the halves themselves: every update is rounded to them
 };
 
+/// The values that parameters have when they get their memory.
+enum class InitialValues : std::uint8_t {
+  drawn,  ///< by the inits
+  none,   ///< zeros, which take no time, for parameters that are all loaded, or never used
+};
+
 class Module;
 
 /// True for BatchNorm parameters.
@@ -149,7 +155,9 @@ class ParamStore {
   /// Lays out and allocates everything in the context's persistent arena and runs the inits, keyed
   /// by `ctx.seed()` and the parameter's name. `dtype` f64 is for gradient checks: masters are f64
   /// then and no optimizer can be used.
-  void materialize(Context& ctx, DType dtype = DType::f32);
+  void materialize(Context& ctx,
+                   DType dtype = DType::f32,
+                   InitialValues values = InitialValues::drawn);
   [[nodiscard]] bool materialized() const noexcept { return ctx_ != nullptr; }
   [[nodiscard]] Context& context() const;
 

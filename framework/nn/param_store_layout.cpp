@@ -61,7 +61,7 @@ void ParamStore::point_slots() {
   }
 }
 
-void ParamStore::materialize(Context& ctx, DType dtype) {
+void ParamStore::materialize(Context& ctx, DType dtype, InitialValues values) {
   check<Error>(!materialized(), "ParamStore::materialize was already called");
   check<DTypeError>(dtype == DType::f32 || dtype == DType::f64,
                     "masters must be f32 (f64 for gradient checks), not {}: for half precision use "
@@ -74,7 +74,7 @@ void ParamStore::materialize(Context& ctx, DType dtype) {
   master_ = zero_filled(ctx, flat_size_, dtype);
   grad_ = zero_filled(ctx, flat_size_, dtype);
   point_slots();
-  initialize_values();
+  if (values == InitialValues::drawn) initialize_values();
   make_buffers();
 }
 

@@ -1,13 +1,17 @@
 #include "framework/inference/load_run.h"
 
 #include "framework/core/error.h"
+#include "framework/inference/load_model.h"
 #include "framework/io/checkpoint.h"
 #include "tests/inference/trained.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <ctime>
 #include <fstream>
+#include <limits>
 
 using namespace learn;
 
@@ -23,6 +27,30 @@ TEST_CASE("the best weights of a run are loaded unless others are named") {
   CHECK(load_run(run.path()).classes() == test::small_description().classes);
   CHECK_THROWS_AS((void)load_run(run.path(), {}, "epoch-0001"), CheckpointError);
   CHECK_THROWS_AS((void)load_run(run.path() / "nowhere"), CheckpointError);
+}
+
+TEST_CASE("a model that is loaded does not draw its initial values before") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "a.safetensors";
+  const SavedModel description = test::small_description("resnet18:width=32");
+  test::write_trained(file, description, 1);
+  // The least CPU time of three calls.
+  const auto seconds_of = [](const auto& call) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 3; ++i) {
+      const std::clock_t begin = std::clock();
+      call();
+      least = std::min(least, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+    }
+    return least;
+  };
+  const ContextOptions one_thread{.device = Device::cpu(), .threads = 1};
+  const double drawn = seconds_of([&] {
+    Context ctx(one_thread);
+    description.make().params->materialize(ctx);
+  });
+  const double loaded = seconds_of([&] { (void)load_model(file, one_thread); });
+  CHECK(loaded < 0.7 * drawn);
 }
 
 TEST_CASE("weights of another model than a file claims are refused") {

@@ -205,6 +205,18 @@ TEST_CASE("inits depend on seed and name only") {
   CHECK_FALSE(same_bits(reseeded.master(i), large.master(i)));
 }
 
+TEST_CASE("parameters that will be loaded get memory and no drawn values") {
+  Context ctx(poisoned());
+  ParamStore store;
+  declare_net(store);
+  store.declare("more", {3}, ParamRole::weight, [](Tensor&, std::uint64_t, std::uint64_t) {
+    FAIL("it was drawn");
+  });
+  store.materialize(ctx, DType::f32, nn::InitialValues::none);
+  for (const float value : store.flat_master().span<float>()) CHECK(value == 0);
+  CHECK(get(store.buffer(1).value, 2) == 1);
+}
+
 TEST_CASE("buffers are in one vector, next to the copy to restore") {
   Context ctx(poisoned());
   ParamStore store;

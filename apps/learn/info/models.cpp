@@ -49,7 +49,7 @@ int models(const ModelsOptions& options) {
   const ModelSection section{.model = options.name, .width = options.width};
   nn::Model model = section.make(task_of(options));
   Context ctx({.device = Device::cpu()});  // it computes one sample, to get the shapes
-  model.params->materialize(ctx);
+  model.params->materialize(ctx, DType::f32, nn::InitialValues::none);
   options.precision.apply(*model.params);
   console::print(
       nn::summary(*model.module, *model.params, model.input, ctx, options.precision.autocast()));

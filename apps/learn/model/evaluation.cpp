@@ -6,8 +6,8 @@
 #include "framework/evaluation/confusion_matrix.h"
 #include "framework/evaluation/probabilities.h"
 #include "framework/evaluation/top_losses.h"
+#include "framework/inference/load_model.h"
 #include "framework/io/atomic_file.h"
-#include "framework/io/checkpoint.h"
 #include "framework/io/json_text.h"
 #include "framework/tensor/host_tensor.h"
 
@@ -146,9 +146,10 @@ Evaluations evaluate(Context& ctx,
                               .workers = static_cast<int>(measuring.workers),
                               .normalization = model.normalization};
   data::Loader loader(ctx, data, batches);
-  Learner learn(
-      ctx, model.make(), loader, {.loss = measured_loss(data.target_kind), .report = Report::off});
-  load_weights(weights, learn.params());
+  Learner learn(ctx,
+                load_model(SafetensorsFile(weights), model, ctx),
+                loader,
+                {.loss = measured_loss(data.target_kind), .report = Report::off});
   const bool classes = data.target_kind == TargetKind::classes;
   Predictions plain = learn.get_preds(loader, {.with_losses = true, .with_decoded = classes});
   if (!measuring.mirrored) return {judged(data, std::move(plain), measuring.threshold), nullptr};

@@ -116,7 +116,8 @@ int import_weights(const ImportOptions& o) {
   const exported::NameMap names = name_map(o.map);
   nn::Model model = description.make();
   Context ctx({.device = Device::cpu(), .seed = static_cast<std::uint64_t>(o.seed)});
-  model.params->materialize(ctx);
+  model.params->materialize(
+      ctx, DType::f32, o.partial ? nn::InitialValues::drawn : nn::InitialValues::none);
   const WeightsReport report =
       exported::import_pytorch(o.file,
                                *model.module,

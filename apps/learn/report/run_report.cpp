@@ -42,7 +42,7 @@ std::vector<RunReport::Setting> settings_of(const OptionTable& table, const Safe
 /// The model as in the training, with its precision.
 nn::Summary layers_of(Context& ctx, const SavedModel& saved, const PrecisionSection& precision) {
   nn::Model model = saved.make();
-  model.params->materialize(ctx);
+  model.params->materialize(ctx, DType::f32, nn::InitialValues::none);
   precision.apply(*model.params);
   return nn::summarize(*model.module, *model.params, model.input, ctx, precision.autocast());
 }

@@ -452,6 +452,7 @@ int train(TrainOptions& options, const OptionTable& table, const std::vector<std
   if (!options.resume.empty()) {
     // The checkpoint has what came of them.
     start.model.pretrained.clear();
+    start.model.initial_values = nn::InitialValues::none;
     if (is_first(ranks)) start.data = saved_data(start.data, options.resume);
     start.data.found_at = share_text(start.data.found_at.string(), "the place of the data", ranks);
   }
