@@ -129,7 +129,7 @@ void append_sample(Dataset& out, const Dataset& from, std::int64_t i) {
   } else if (!from.features.empty()) {
     const auto sample = from.features_of(i);
     out.features.insert(out.features.end(), sample.begin(), sample.end());
-  } else {
+  } else if (!from.pixels.empty()) {
     const auto image = from.image(i);
     out.pixels.insert(out.pixels.end(), image.begin(), image.end());
   }
@@ -242,7 +242,9 @@ Dataset limited(Dataset from, std::int64_t count) {
   std::vector<std::int64_t> chosen = drawn_order(from.size(), kFixedSeed, 0);
   chosen.resize(static_cast<std::size_t>(count));
   std::sort(chosen.begin(), chosen.end());
-  return subset(from, chosen);
+  Dataset out = subset(from, chosen);
+  out.drawn_from = from.size();
+  return out;
 }
 
 Dataset only_classes(const Dataset& from, const std::vector<std::string>& names) {

@@ -48,6 +48,8 @@ struct Dataset {
   /// each image in it.
   std::shared_ptr<const ImageSource> source;
   std::vector<std::int64_t> places;
+  /// Size of the set that `limited` drew these samples from; 0: no limit was applied.
+  std::int64_t drawn_from = 0;
 
   [[nodiscard]] std::int64_t size() const noexcept {
     return static_cast<std::int64_t>(target_kind == TargetKind::classes ? labels.size()
@@ -108,8 +110,8 @@ struct DataPair {
 /// that already have that size stay unchanged. Throws UsageError for a float set.
 [[nodiscard]] Dataset resized(Dataset from, ImageSize size);
 /// Returns `count` images drawn with a fixed key, in their original order, so that quick runs use
-/// the same ones; all images if `count` is 0 or not below the size. Throws UsageError if it is
-/// negative.
+/// the same ones; all images if `count` is 0 or not below the size. Images that are not read yet
+/// may be limited by their labels and files. Throws UsageError if it is negative.
 [[nodiscard]] Dataset limited(Dataset from, std::int64_t count);
 /// Keeps only the named classes, relabelled by their position in `names`. Throws UsageError for an
 /// unknown or repeated name, and if the targets are not classes.

@@ -9,6 +9,21 @@
 #include <utility>
 
 namespace learn {
+namespace {
+
+/// Returns the smaller of two limits, which 0 does not set.
+std::int64_t smaller_limit(std::int64_t a, std::int64_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
+std::int64_t unlimited_size(const data::Dataset& part, std::int64_t limit) {
+  return smaller_limit(std::max(part.size(), part.drawn_from), limit);
+}
+
+bool takes_share(const ImageLimit& limit) { return limit.share() != nullptr && *limit.share() < 1; }
+
+}  // namespace
+
 data::Normalization parse_normalization(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -150,6 +165,16 @@ std::vector<std::filesystem::path> DataSection::sources() const {
   return {*at};
 }
 
+std::int64_t DataSection::train_size(const data::DataPair& loaded) const {
+  const std::int64_t* const count = train_limit.count();
+  if (takes_share(train_limit)) return loaded.train.size();
+  return unlimited_size(loaded.train, count != nullptr ? *count : 0);
+}
+
+std::int64_t DataSection::valid_size(const data::DataPair& loaded) const {
+  return unlimited_size(loaded.valid, valid_limit);
+}
+
 data::DataPair DataSection::load(std::int64_t seed,
                                  std::int64_t threads,
                                  data::DataProgress progress) const {
@@ -165,11 +190,13 @@ data::DataPair DataSection::load(std::int64_t seed,
   }
   if (image_size > 0)
     add_flag(spec, data::dataset_registry(), "image-size", "size", std::to_string(image_size));
+  const std::int64_t* const given = train_limit.count();
   data::DataOptions options{
       .directory = directory,
       .classes = classes,
-      .train_limit = train_limit.count() != nullptr ? *train_limit.count() : 0,
-      .valid_limit = valid_limit,
+      .train_limit =
+          takes_share(train_limit) ? 0 : smaller_limit(given != nullptr ? *given : 0, at_most),
+      .valid_limit = smaller_limit(valid_limit, at_most),
       .seed = static_cast<std::uint64_t>(seed),
       .threads = static_cast<int>(threads),
       .progress = std::move(progress)};

@@ -33,6 +33,9 @@ struct DataSection {
   std::filesystem::path found_at;
   /// Whether validation images are used. Not an option.
   bool validates = true;
+  /// Upper limit on the samples of each part, for trial runs; 0: none. Not an option. A share of
+  /// the training images, which must be counted first, is loaded as a whole.
+  std::int64_t at_most = 0;
 
   void declare(OptionTable& table);
   /// Throws UsageError for options that contradict each other.
@@ -45,6 +48,10 @@ struct DataSection {
   /// Returns the folder or archive that the data are read from; empty if it does not exist, nothing
   /// if the data are computed.
   [[nodiscard]] std::optional<std::filesystem::path> place() const;
+  /// Returns the number of training and validation samples without `at_most`, for data that were
+  /// loaded with it.
+  [[nodiscard]] std::int64_t train_size(const data::DataPair& loaded) const;
+  [[nodiscard]] std::int64_t valid_size(const data::DataPair& loaded) const;
   /// Returns `place()` as a list, for `check_result_path`.
   [[nodiscard]] std::vector<std::filesystem::path> sources() const;
   /// Loads the data. Throws as `data::load` does.

@@ -20,18 +20,19 @@
 namespace learn::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 ImageSize dimensions_of(const Image& image) { return {image.height, image.width}; }
 
 class Decoder {
  public:
   Decoder(const FileTree& tree,
           const std::string& where,
-          const std::vector<fs::path>& files,
           Dataset labelled,
           const DecodeFilesOptions& options)
-      : tree_(tree), where_(where), files_(files), options_(options), out_(std::move(labelled)) {
+      : tree_(tree),
+        where_(where),
+        files_(std::exchange(labelled.files, {})),
+        options_(options),
+        out_(std::move(labelled)) {
     out_.channels = options.channels;
   }
 
@@ -90,7 +91,7 @@ class Decoder {
     };
     if (!options_.size && needed > kFree) {
       std::uintmax_t bytes = 0;
-      for (const fs::path& file : files_) bytes += tree_.bytes(file);
+      for (const std::string& file : files_) bytes += tree_.bytes(file);
       if ((needed - kFree) / kGrowth > bytes)
         refuse("more than photographs of that file size need");
     }
@@ -187,7 +188,7 @@ class Decoder {
 
   const FileTree& tree_;
   const std::string& where_;
-  const std::vector<fs::path>& files_;
+  const std::vector<std::string> files_;
   const DecodeFilesOptions& options_;
   ImageSize size_;  ///< required size of all images
   std::atomic<std::int64_t> scaled_ = 0;
@@ -200,11 +201,10 @@ class Decoder {
 
 Dataset streamed(const FileTree& tree,
                  const std::string& where,
-                 const std::vector<fs::path>& paths,
                  Dataset labelled,
                  const DecodeFilesOptions& options) {
   std::vector<ImageFile> files;
-  for (const fs::path& path : paths)
+  for (const std::string& path : labelled.files)
     files.push_back({tree.text(path), path, tree.shared_from_this(), {}});
   return stream_files(std::move(labelled), std::move(files), where, options);
 }
@@ -224,12 +224,11 @@ void check_decoding(const DecodeFilesOptions& options) {
 
 Dataset decode_files(const FileTree& tree,
                      const std::string& where,
-                     const std::vector<fs::path>& files,
                      Dataset labelled,
                      const DecodeFilesOptions& options) {
-  if (options.stream) return streamed(tree, where, files, std::move(labelled), options);
+  if (options.stream) return streamed(tree, where, std::move(labelled), options);
   check_decoding(options);
-  return Decoder(tree, where, files, std::move(labelled), options).decoded();
+  return Decoder(tree, where, std::move(labelled), options).decoded();
 }
 
 void check_same_size(const DataPair& pair, const std::string& before) {

@@ -36,13 +36,12 @@ void check_decoding(const DecodeFilesOptions& options);
 inline constexpr const char* kGiveSize =
     "set one size for all: --image-size N, or append ':size=N' to the path";
 
-/// Returns the images of `files`, with names, labels or targets from `labelled` in the same order.
-/// `where`: the folder or list they come from, for messages. Throws UsageError for invalid options.
+/// Reads the images of a set that has labels or targets, and paths in the tree as `files`. `where`:
+/// the folder or list they come from, for messages. Throws UsageError for invalid options.
 /// Throws DataError, with paths, for files that cannot be decoded, several image sizes, images that
 /// do not fit into memory, and a class without a remaining image.
 [[nodiscard]] Dataset decode_files(const FileTree& tree,
                                    const std::string& where,
-                                   const std::vector<std::filesystem::path>& files,
                                    Dataset labelled,
                                    const DecodeFilesOptions& options);
 

@@ -38,6 +38,8 @@ DataPair load_listed(const FileTree& tree,
   const LabelledOptions reading{.classes = options.classes,
                                 .valid_fraction = options.valid_fraction,
                                 .seed = options.seed,
+                                .train_limit = options.train_limit,
+                                .valid_limit = options.valid_limit,
                                 .decoding = list.decoding(options, pair)};
   if (options.evaluation) {
     pair.valid = read_labelled_for_evaluation(tree, std::move(files), reading);

@@ -82,6 +82,8 @@ DataPair load_folder(const PathOptions& folder, const DataOptions& options) {
                               .label_regex = folder.label_regex,
                               .valid_regex = folder.valid_regex,
                               .parts = folder.parts,
+                              .train_limit = options.train_limit,
+                              .valid_limit = options.valid_limit,
                               .decoding = folder.decoding(options, pair)};
   if (options.evaluation)
     pair.valid = evaluation_folder(*tree, reading);

@@ -19,6 +19,8 @@ LabelledOptions reading_of(const FolderOptions& options) {
   return {.classes = options.classes,
           .valid_fraction = options.valid_fraction,
           .seed = options.seed,
+          .train_limit = options.train_limit,
+          .valid_limit = options.valid_limit,
           .decoding = options.decoding};
 }
 

@@ -27,6 +27,8 @@ struct FolderOptions {
   /// Treat folders called train, valid, test or the like (`part_named`) as parts; otherwise they
   /// are classes.
   bool parts = true;
+  std::int64_t train_limit = 0;  ///< as for `LabelledOptions`
+  std::int64_t valid_limit = 0;
   DecodeFilesOptions decoding;
 };
 

@@ -56,12 +56,9 @@ void warn_of_single_files(const LabelledFiles& files, std::size_t classes) {
         files.files.size());
 }
 
-/// Returns the images of `files`, all of whose labels are in `classes`, or their features.
-Dataset decoded(const FileTree& tree,
-                LabelledFiles files,
-                const std::vector<std::string>& classes,
-                Split split,
-                const DecodeFilesOptions& decoding) {
+/// Returns the samples of `files`, all of whose labels are in `classes`: features, or images that
+/// are not read yet, whose `files` are paths in the tree.
+Dataset undecoded(LabelledFiles files, const std::vector<std::string>& classes, Split split) {
   Dataset out;
   out.name = files.name;
   out.split = split;
@@ -70,9 +67,8 @@ Dataset decoded(const FileTree& tree,
   std::map<std::string, std::size_t> position;
   for (std::size_t i = 0; i < classes.size(); ++i) position.emplace(classes[i], i);
   if (files.kind == TargetKind::labels) check_label_matrix(files, classes.size());
-  std::vector<fs::path> paths;
   for (LabelledFile& file : files.files) {
-    paths.push_back(std::move(file.path));
+    out.files.push_back(std::move(file.path).native());
     out.features.insert(out.features.end(), file.features.begin(), file.features.end());
     if (files.kind == TargetKind::classes) {
       out.labels.push_back(static_cast<std::int64_t>(position.at(file.labels.front())));
@@ -84,12 +80,24 @@ Dataset decoded(const FileTree& tree,
       for (const std::string& label : file.labels) out.targets[row + position.at(label)] = 1;
     }
   }
-  if (files.feature_names.empty())
-    return decode_files(tree, files.where, paths, std::move(out), decoding);
+  if (files.feature_names.empty()) return out;
   out.channels = static_cast<std::int64_t>(files.feature_names.size());
   out.feature_names = files.feature_names;
-  for (const fs::path& path : paths) out.files.push_back(path.string());
   return out;
+}
+
+Dataset decoded(const FileTree& tree,
+                const std::string& where,
+                Dataset set,
+                const DecodeFilesOptions& decoding) {
+  if (!set.feature_names.empty()) return set;
+  return decode_files(tree, where, std::move(set), decoding);
+}
+
+/// Returns whether images are chosen before they are read, so that no others are.
+bool chooses_first(const LabelledOptions& options) {
+  const bool limits = options.train_limit != 0 || options.valid_limit != 0;
+  return limits && options.decoding.max_bad == 0 && !options.decoding.stream;
 }
 
 /// Moves the files of one of these parts out of `all`.
@@ -217,15 +225,24 @@ DataPair read_labelled(const FileTree& tree, LabelledFiles files, const Labelled
   warn_of_single_files(train, classes.size());
   LabelledFiles valid = take_parts(files, {Part::valid});
   if (valid.files.empty()) valid = take_parts(files, {Part::test});
-  if (options.valid_fraction || valid.files.empty())
-    return split_off(decoded(tree, std::move(train), classes, Split::train, options.decoding),
-                     options.valid_fraction.value_or(0.2),
-                     options.seed);
-  require_known_labels(valid, classes, "the training part");
-  DataPair pair{decoded(tree, std::move(train), classes, Split::train, options.decoding), {}};
-  pair.valid = decoded(tree, std::move(valid), classes, Split::test, options.decoding);
+  const auto read = [&](Dataset set) {
+    return decoded(tree, files.where, std::move(set), options.decoding);
+  };
+  const bool first = chooses_first(options);
+  const auto read_now = [&](Dataset set) { return first ? set : read(std::move(set)); };
+  DataPair pair{read_now(undecoded(std::move(train), classes, Split::train)), {}};
+  if (const bool split = options.valid_fraction || valid.files.empty(); split) {
+    pair = split_off(pair.train, options.valid_fraction.value_or(0.2), options.seed);
+  } else {
+    require_known_labels(valid, classes, "the training part");
+    pair.valid = read_now(undecoded(std::move(valid), classes, Split::test));
+    warn_of_missing_classes(pair.valid, files.where);
+  }
+  if (first) {
+    pair.train = read(limited(std::move(pair.train), options.train_limit));
+    pair.valid = read(limited(std::move(pair.valid), options.valid_limit));
+  }
   check_same_size(pair, files.where + ": ");
-  warn_of_missing_classes(pair.valid, files.where);
   return pair;
 }
 
@@ -239,7 +256,10 @@ Dataset read_labelled_for_evaluation(const FileTree& tree,
     break;
   }
   require_known_labels(files, options.classes, "the model");
-  return decoded(tree, std::move(files), options.classes, Split::test, options.decoding);
+  const std::string where = files.where;
+  Dataset set = undecoded(std::move(files), options.classes, Split::test);
+  if (chooses_first(options)) set = limited(std::move(set), options.valid_limit);
+  return decoded(tree, where, std::move(set), options.decoding);
 }
 
 }  // namespace learn::data

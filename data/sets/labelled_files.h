@@ -44,6 +44,10 @@ struct LabelledOptions {
   std::vector<std::string> classes;
   std::optional<double> valid_fraction;  ///< share of the training files, split off for validation
   std::uint64_t seed = 42;               ///< of that split
+  /// Limits as for `DataOptions`. Only the images within them are decoded, unless images may be
+  /// skipped: then which of them exist is known only afterwards.
+  std::int64_t train_limit = 0;
+  std::int64_t valid_limit = 0;
   DecodeFilesOptions decoding;
 };
 

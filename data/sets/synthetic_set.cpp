@@ -16,11 +16,13 @@ DataPair load_synthetic(SyntheticLevel level, const DataOptions& options) {
   const bool whole = !options.classes.empty() || options.valid_fraction.has_value();
   const auto draw = [&](Split split, std::int64_t limit, std::int64_t all) {
     if (limit < 0) fail<UsageError>("the number of images must be 0 (all) or more, not {}", limit);
-    return synthetic10({.level = level,
-                        .split = split,
-                        .count = whole ? 0 : std::min(limit, all),
-                        .threads = options.threads,
-                        .progress = options.progress});
+    Dataset drawn = synthetic10({.level = level,
+                                 .split = split,
+                                 .count = whole ? 0 : std::min(limit, all),
+                                 .threads = options.threads,
+                                 .progress = options.progress});
+    if (drawn.size() < all) drawn.drawn_from = all;
+    return drawn;
   };
   if (options.evaluation)
     return for_evaluation(draw(Split::test, options.valid_limit, kSyntheticTest), options);

@@ -146,6 +146,14 @@ check "a dry run" exits 0
 check "shows memory" says "MiB"
 run train "${tiny[@]}" --fast-dev-run
 check "a fast run" exits 0
+whole=(--data synthetic10 --model linear --batch-size 8 --threads 1 --workers 0)
+run train "${whole[@]}" --fast-dev-run
+check "a fast run draws the images of five batches" complains "synthetic10 40/40 "
+run train "${whole[@]}" --fast-dev-run --class-weights balanced --train-limit 400
+check "but all where classes are weighed" complains "synthetic10 400/"
+run train "${whole[@]}" --dry-run --epochs 100000
+check "a dry run draws the images of some batches" complains "synthetic10 160/160 "
+check "and tells the time of all, hours" grep -qE 'about [0-9]+:[0-9]{2}:[0-9]{2} for 100000 epochs' out
 run train "${tiny[@]}" --explain
 check "the loop is explained" says "terminate_on_nan"
 run train "${tiny[@]}" --print-config

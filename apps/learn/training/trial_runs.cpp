@@ -11,6 +11,7 @@
 #include "framework/core/nan_sign.h"
 #include "framework/core/seconds_since.h"
 #include "framework/learner/history/recorder.h"
+#include "framework/runtime/device_choice.h"
 #include "framework/terminal/text_table.h"
 #include "framework/terminal/word_wrap.h"
 
@@ -22,52 +23,60 @@ namespace learn::cli {
 namespace {
 
 constexpr std::int64_t kDevRunBatches = 5;
+constexpr std::int64_t kDryRunBatches = 20;  // of a pass: several passes are timed
 
-/// Times the batches of a pass and ends it after enough of them. Ignores the first two, which touch
-/// memory for the first time, choose algorithms and wait for starting workers.
+/// Loads only the samples that this number of batches of each part needs. Balanced class weights
+/// need all classes, and thus all samples.
+void load_batches(std::int64_t batches, ExperimentOptions& options) {
+  if (options.training.class_weights.empty())
+    options.data.at_most = batches * options.training.batch_size;
+}
+
+/// Times batches and ends the training or validation after enough of them. Ignores the first two of
+/// a pass, which touch memory for the first time, choose algorithms and wait for starting workers.
 class Stopwatch final : public Callback {
  public:
   [[nodiscard]] std::string_view name() const override { return "stopwatch"; }
   [[nodiscard]] int order() const override { return order::kTracker; }
-  void train_begin(Learner& learn) override { begin(learn); }
-  void validate_begin(Learner& learn) override {
-    if (learn.progress().activity == Activity::validate) begin(learn);
-  }
+  void epoch_begin(Learner& learn) override { begin_clock(learn); }
+  void validate_begin(Learner& learn) override { begin_clock(learn); }
 
   void batch_end(Learner& learn) override {
     constexpr std::int64_t kWarmUp = 2;
-    constexpr double kEnough = 1;  // seconds
     const FitProgress& fit = learn.progress();
     if (fit.activity == Activity::fit && !fit.training) return;
-    const std::int64_t warm_up = std::min(kWarmUp, fit.batches - 1);
     ++batches_;
-    if (batches_ <= warm_up) return begin_clock(learn);
+    if (fit.batch_in_pass < std::min(kWarmUp, fit.batches - 1)) return begin_clock(learn);
     samples_ += learn.batch().samples();
-    learn.sync_step_clock();  // waits for the device
-    seconds_ = seconds_since(begin_);
-    if (seconds_ >= kEnough && !fit.gradients_held)
+    const Clock::time_point before = begin_;
+    begin_clock(learn);
+    seconds_ += std::chrono::duration<double>(begin_ - before).count();
+    if (enough() && !fit.gradients_held)
       learn.cancel(fit.training ? Scope::train : Scope::validate);
   }
 
+  /// Starts again, for a measurement of something else.
+  void reset() {
+    batches_ = samples_ = 0;
+    seconds_ = 0;
+  }
+  [[nodiscard]] bool enough() const noexcept { return seconds_ >= 1; }
   [[nodiscard]] std::int64_t batches() const noexcept { return batches_; }
+  [[nodiscard]] std::int64_t samples() const noexcept { return samples_; }
   [[nodiscard]] double samples_per_second() const noexcept {
     return seconds_ > 0 ? static_cast<double>(samples_) / seconds_ : 0;
   }
   /// Times for this number of samples.
-  [[nodiscard]] double seconds_for(double samples) const noexcept {
-    return samples_ > 0 ? samples * seconds_ / static_cast<double>(samples_) : 0;
+  [[nodiscard]] double seconds_for(std::int64_t samples) const noexcept {
+    return samples_ > 0 ? static_cast<double>(samples) * seconds_ / static_cast<double>(samples_)
+                        : 0;
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void begin(Learner& learn) {
-    batches_ = samples_ = 0;
-    seconds_ = 0;
-    begin_clock(learn);
-  }
   void begin_clock(Learner& learn) {
-    learn.sync_step_clock();
+    learn.sync_step_clock();  // waits for the device
     begin_ = Clock::now();
   }
 
@@ -84,22 +93,27 @@ std::string mebibytes(std::size_t bytes) {
 }  // namespace
 
 int dry_run(ExperimentOptions options) {
-  const auto epochs = static_cast<double>(std::exchange(options.training.epochs, 1));
+  const auto epochs = static_cast<double>(options.training.epochs);
+  // On a GPU the memory of the whole set is measured.
+  if (choose_device(options.device.device).is_cpu()) load_batches(kDryRunBatches, options);
   Experiment experiment(options);
   if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   Learner& learn = experiment.learner();
   auto& recorder = learn.add<Recorder>();
   auto& watch = learn.add<Stopwatch>();
-  experiment.fit();
-  const Stopwatch training = watch;
-  learn.validate();
-  const Stopwatch validation = watch;
-
   const data::DataPair& data = experiment.data();
-  const double train_seconds =
-      epochs * training.seconds_for(static_cast<double>(data.train.size()));
-  const double valid_seconds =
-      epochs * validation.seconds_for(static_cast<double>(data.valid.size()));
+  const std::int64_t train_size = options.data.train_size(data);
+  const std::int64_t valid_size = options.data.valid_size(data);
+  // At most as many passes as make one epoch of all samples.
+  learn.fit((train_size + data.train.size() - 1) / data.train.size());
+  const Stopwatch training = watch;
+  watch.reset();
+  do {
+    learn.validate();
+  } while (!watch.enough() && watch.samples() < valid_size);
+
+  const double train_seconds = epochs * training.seconds_for(train_size);
+  const double valid_seconds = epochs * watch.seconds_for(valid_size);
   TextTable plan({{"dry run"}, {""}});
   plan.row({"memory",
             mebibytes(experiment.context().persistent().stats().peak) +
@@ -112,7 +126,7 @@ int dry_run(ExperimentOptions options) {
   plan.row({"speed",
             fmt::format("{} samples/s training, {} validation",
                         grouped(static_cast<std::int64_t>(training.samples_per_second())),
-                        grouped(static_cast<std::int64_t>(validation.samples_per_second())))});
+                        grouped(static_cast<std::int64_t>(watch.samples_per_second())))});
   plan.row({"time",
             fmt::format("about {} for {:.0f} epochs: {} training, {} validation",
                         clock_text(train_seconds + valid_seconds),
@@ -126,6 +140,7 @@ int dry_run(ExperimentOptions options) {
 int fast_dev_run(ExperimentOptions options) {
   options.training.epochs = 1;
   options.run.on_nan = OnNan::stop;
+  load_batches(kDevRunBatches, options);
   Experiment experiment(options, kDevRunBatches);
   if (log::enabled(log::Level::info)) console::say(stderr, folded(experiment.headline(), stderr));
   add_progress(experiment.learner(), options.run);

@@ -57,6 +57,33 @@ TEST_CASE("a limit of training images is a number, or a share if it has a point"
   CHECK_THROWS_WITH_AS(limited("0.01"), doctest::Contains("leaves no image of 20"), UsageError);
 }
 
+TEST_CASE("a trial run loads no more than it needs and knows the sizes of the whole") {
+  const Images images;
+  struct Case {
+    const char* limit;
+    std::int64_t at_most, loaded, size;
+  };
+  for (const Case& c : {Case{"1.0", 6, 6, 20},
+                        Case{"1.0", 60, 20, 20},
+                        Case{"9", 6, 6, 9},
+                        Case{"4", 6, 4, 4},
+                        Case{"40", 6, 6, 20},
+                        Case{"0.5", 6, 10, 10}}) {
+    CAPTURE(c.limit);
+    DataSection section;
+    section.train_limit = ImageLimit(std::string(c.limit));
+    section.at_most = c.at_most;
+    const data::DataPair pair = images.load(section);
+    CHECK(pair.train.size() == c.loaded);
+    CHECK(section.train_size(pair) == c.size);
+    CHECK(section.valid_size(pair) == 2);
+  }
+  DataSection section;
+  section.at_most = 1;
+  CHECK(images.load(section).valid.size() == 1);
+  CHECK(section.valid_size(images.load(section)) == 2);
+}
+
 TEST_CASE("which images --val-split holds out follows from the seed") {
   const Images images;
   const auto trained_on = [&](std::int64_t seed) {
