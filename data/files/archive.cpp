@@ -114,7 +114,7 @@ class ArchiveTree : public FileTree {
     TreeListing found;
     for (auto file = files_.upper_bound(top); file != files_.end() && below(file->first, top);
          ++file)
-      found.files.push_back(in_tree(file->first));
+      found.files.push_back(in_tree(file->first).native());
     for (const fs::path& special : specials_)
       if (below(special, top)) found.others.push_back({in_tree(special), "special"});
     return found;

@@ -204,8 +204,9 @@ Dataset streamed(const FileTree& tree,
                  Dataset labelled,
                  const DecodeFilesOptions& options) {
   std::vector<ImageFile> files;
-  for (const std::string& path : labelled.files)
-    files.push_back({tree.text(path), path, tree.shared_from_this(), {}});
+  files.reserve(labelled.files.size());
+  for (std::string& path : labelled.files)
+    files.push_back({tree.text(path), std::move(path), tree.shared_from_this(), {}});
   return stream_files(std::move(labelled), std::move(files), where, options);
 }
 

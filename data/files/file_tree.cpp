@@ -6,8 +6,13 @@
 #include "framework/core/error.h"
 #include "framework/core/regular_file.h"
 
+#include <dirent.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <memory>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace learn::data {
@@ -15,55 +20,87 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// An entry of a folder. Names are strings, because a set may have millions of them and
+/// std::filesystem::path divides each into its parts.
+struct Entry {
+  std::string name;
+  fs::file_type type = fs::file_type::unknown;  ///< of the entry, not of a link's target
+};
+
+fs::file_type type_of(const dirent& entry) {
+  switch (entry.d_type) {
+    case DT_REG:
+      return fs::file_type::regular;
+    case DT_DIR:
+      return fs::file_type::directory;
+    default:
+      return fs::file_type::unknown;
+  }
+}
+
+/// Returns the entries of a folder that no system created, sorted by bytes, until an error.
+std::vector<Entry> entries_of(const std::string& folder, std::error_code& error) {
+  std::vector<Entry> entries;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  errno = open == nullptr ? errno : 0;
+  while (const dirent* const entry = open == nullptr ? nullptr : ::readdir(open.get())) {
+    if (!is_system_name(entry->d_name)) entries.push_back({entry->d_name, type_of(*entry)});
+    errno = 0;
+  }
+  error.assign(errno, std::generic_category());
+  std::ranges::sort(entries, {}, &Entry::name);
+  return entries;
+}
+
 /// Lists a folder. One folder is open at a time.
 class FolderWalk {
  public:
-  explicit FolderWalk(fs::path top) : top_(std::move(top)) {}
+  explicit FolderWalk(const fs::path& top) : top_(top.native()) {}
 
   TreeListing listing(const fs::path& folder) {
     std::error_code error;
-    const fs::path real = fs::canonical(top_ / folder, error);
-    visit(folder, real);
+    const fs::path real = fs::canonical(path_below(top_, folder), error);
+    visit(folder.native(), real.native());
     return std::move(found_);
   }
 
  private:
   /// `real`: the folder's path without links.
-  void visit(const fs::path& folder, const fs::path& real) {
+  void visit(const std::string& folder, const std::string& real) {
     std::error_code error;
-    std::vector<std::pair<std::string, fs::directory_entry>> entries;
-    for (fs::directory_iterator at(top_ / folder, error); !error && at != fs::directory_iterator();
-         at.increment(error)) {
-      std::string name = at->path().filename().string();
-      if (!is_system_name(name)) entries.emplace_back(std::move(name), *at);
-    }
+    const std::vector<Entry> entries = entries_of(path_below(top_, folder), error);
     if (error) found_.unreadable.push_back({folder, error.message()});
-    // This order yields files sorted by path.
-    std::ranges::sort(
-        entries, {}, [](const auto& entry) -> const std::string& { return entry.first; });
     above_.push_back(real);
-    for (const auto& [name, entry] : entries) take(folder / name, entry, real);
+    // The order of their names yields files sorted by path.
+    for (const Entry& entry : entries) {
+      std::string path = path_below(folder, entry.name);
+      if (entry.type == fs::file_type::regular)
+        found_.files.push_back(std::move(path));
+      else
+        take(path, entry, real);
+    }
     above_.pop_back();
   }
 
-  void take(const fs::path& path, const fs::directory_entry& entry, const fs::path& real) {
+  void take(const std::string& path, const Entry& entry, const std::string& real) {
     std::error_code error;
-    if (entry.is_directory(error)) {
-      const fs::path target =
-          entry.is_symlink(error) ? fs::canonical(entry.path(), error) : real / path.filename();
+    const fs::path full = path_below(top_, path);
+    if (entry.type == fs::file_type::directory || fs::is_directory(full, error)) {
+      const std::string target = fs::is_symlink(full, error) ? fs::canonical(full, error).native()
+                                                             : path_below(real, entry.name);
       if (std::ranges::find(above_, target) == above_.end()) return visit(path, target);
       found_.others.push_back({path, "link to a parent folder"});
-    } else if (entry.is_regular_file(error) || has_image_name(path)) {
+    } else if (fs::is_regular_file(full, error) || has_image_name(path)) {
       found_.files.push_back(path);
-    } else if (entry.is_symlink(error)) {
+    } else if (fs::is_symlink(full, error)) {
       found_.others.push_back({path, "broken link"});
     } else {
       found_.others.push_back({path, "special"});
     }
   }
 
-  fs::path top_;
-  std::vector<fs::path> above_;  ///< real paths of the folders that are being visited
+  std::string top_;
+  std::vector<std::string> above_;  ///< real paths of the folders that are being visited
   TreeListing found_;
 };
 
@@ -123,6 +160,16 @@ class FolderTree : public FileTree {
 };
 
 }  // namespace
+
+std::string path_below(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.starts_with('/')) return path;
+  if (path.empty()) return folder;
+  std::string joined;
+  joined.reserve(folder.size() + 1 + path.size());
+  joined += folder;
+  if (!folder.ends_with('/')) joined += '/';
+  return joined += path;
+}
 
 std::vector<std::uint8_t> read_file(const fs::path& path) {
   try {

@@ -10,6 +10,10 @@ namespace learn::data {
 /// Size limit of an image, and of a part of a data set.
 inline constexpr std::uintmax_t kMaxFileBytes = 256U << 20U;
 
+/// Joins two paths as `std::filesystem::path` does. Files of a set are strings: a path object
+/// divides its name into parts each time, which takes most of the time to list a million files.
+[[nodiscard]] std::string path_below(const std::string& folder, const std::string& path);
+
 /// One or more unreadable files of a tree.
 struct TreeProblem {
   std::filesystem::path path;  ///< in the tree; "" for the rest of an archive
@@ -19,7 +23,7 @@ struct TreeProblem {
 
 /// The content of a folder of a tree, at any depth, sorted by path.
 struct TreeListing {
-  std::vector<std::filesystem::path> files;
+  std::vector<std::string> files;
   /// Entries that are neither files nor folders, with their kind (`PassedOver::kind`): broken
   /// links, links back to a folder above them, devices. An entry with an image's name is among
   /// `files`; reading it reports the error.
@@ -45,8 +49,7 @@ class FileTree : public std::enable_shared_from_this<FileTree> {
   [[nodiscard]] virtual std::vector<std::string> folders(
       const std::filesystem::path& folder) const = 0;
   [[nodiscard]] virtual TreeListing list(const std::filesystem::path& folder) const = 0;
-  [[nodiscard]] std::vector<std::filesystem::path> files(
-      const std::filesystem::path& folder) const {
+  [[nodiscard]] std::vector<std::string> files(const std::filesystem::path& folder) const {
     return list(folder).files;
   }
   /// Reads a file. Thread-safe. Throws DataError, whose text need not name the file, also for more
@@ -60,8 +63,8 @@ class FileTree : public std::enable_shared_from_this<FileTree> {
   [[nodiscard]] virtual std::uintmax_t bytes(const std::filesystem::path& file) const = 0;
 
   /// Returns the text for a file or folder in messages.
-  [[nodiscard]] std::string text(const std::filesystem::path& path = {}) const {
-    return path.empty() ? where_.string() : (where_ / path).string();
+  [[nodiscard]] std::string text(const std::string& path = {}) const {
+    return path_below(where_.native(), path);
   }
 
  protected:

@@ -27,43 +27,46 @@ std::vector<std::uint8_t> first_bytes(const fs::path& path, std::size_t bytes) {
 }
 
 bool is_image(const fs::path& path) {
-  if (has_image_name(path)) return true;
+  if (has_image_name(path.native())) return true;
   const std::vector<std::uint8_t> start = first_bytes(path, kFormatBytes);
   return start.empty() || *image_format(start) != '\0';  // an empty one is a damaged image
 }
 
-/// Returns the name of an entry in the folder or archive `name`.
-std::string name_in(const fs::path& name, const fs::path& path) {
-  return path.empty() ? name.string() : (name / path).string();
+/// Compares paths by their parts, as std::filesystem::path does: "a/b" is before "a.b".
+bool is_before(const std::string& a, const std::string& b) {
+  const auto rank = [](char c) { return c == '/' ? 0 : 1 + static_cast<unsigned char>(c); };
+  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
 }
 
 /// Returns the images of a tree. In a folder each also has the path of its file.
 std::vector<ImageFile> images_of(const std::shared_ptr<const FileTree>& tree,
-                                 const fs::path& name,
-                                 const fs::path& folder,
+                                 const std::string& name,
+                                 const std::string& folder,
                                  std::vector<PassedOver>& passed_over) {
-  const auto image = [&](const fs::path& path, const std::string& error) {
-    return folder.empty() ? ImageFile{name_in(name, path), path, tree, error}
-                          : ImageFile{name_in(name, path), folder / path, nullptr, error};
+  const auto image = [&](const std::string& path, const std::string& error) {
+    return folder.empty()
+               ? ImageFile{path_below(name, path), path, tree, error}
+               : ImageFile{path_below(name, path), path_below(folder, path), nullptr, error};
   };
   const TreeListing listing = tree->list({});
   std::vector<ImageFile> found;
-  for (const fs::path& file : listing.files) {
+  for (const std::string& file : listing.files) {
     const auto start = [&] { return tree->start_of(file); };
-    if (auto why = why_passed_over(file, name_in(name, file), start))
+    if (auto why = why_passed_over(
+            file, [&] { return path_below(name, file); }, start))
       passed_over.push_back(std::move(*why));
     else
       found.push_back(image(file, {}));
   }
   for (const TreeProblem& other : listing.others)
-    passed_over.push_back({.file = name_in(name, other.path), .kind = other.why});
+    passed_over.push_back({.file = path_below(name, other.path), .kind = other.why});
   for (const TreeProblem& lost : listing.unreadable)
     found.push_back(image(lost.path, "the folder cannot be read: " + lost.why));
   return found;
 }
 
 std::vector<ImageFile> archive_images(const fs::path& path,
-                                      const fs::path& name,
+                                      const std::string& name,
                                       std::vector<PassedOver>& passed_over) {
   std::vector<TreeProblem> problems;
   std::shared_ptr<const FileTree> tree;
@@ -82,12 +85,13 @@ std::vector<ImageFile> archive_images(const fs::path& path,
   }
   std::vector<ImageFile> found = images_of(tree, name, {}, passed_over);
   for (const TreeProblem& problem : problems) {
-    if (problem.of_file && !has_image_name(problem.path)) {
-      passed_over.push_back({.file = name_in(name, problem.path), .kind = "that cannot be read"});
+    if (problem.of_file && !has_image_name(problem.path.native())) {
+      passed_over.push_back(
+          {.file = path_below(name, problem.path), .kind = "that cannot be read"});
       continue;
     }
     // A member's name may start with "/".
-    std::string full = name.string();
+    std::string full = name;
     if (!full.empty() && !problem.path.empty()) full += '/';
     found.push_back({full + problem.path.string(), problem.path, tree, problem.why});
   }
@@ -108,7 +112,7 @@ std::vector<ImageFile> files_of(const fs::path& path,
                     passed_over.empty() ? "" : ", but " + passed_over_text(passed_over));
   // The error for the rest of an archive comes last.
   std::ranges::stable_sort(found, [](const ImageFile& a, const ImageFile& b) {
-    return std::pair(a.path.empty(), a.path) < std::pair(b.path.empty(), b.path);
+    return a.path.empty() != b.path.empty() ? b.path.empty() : is_before(a.path, b.path);
   });
   return found;
 }

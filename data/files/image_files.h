@@ -11,8 +11,8 @@ namespace learn::data {
 
 /// An image that is not decoded yet, or the error for one or more that cannot be read.
 struct ImageFile {
-  std::string name;            ///< as shown to the user: "photos/cat.jpg", "photos.zip/cat.jpg"
-  std::filesystem::path path;  ///< path in `tree`, or of the file without a tree
+  std::string name;  ///< as shown to the user: "photos/cat.jpg", "photos.zip/cat.jpg"
+  std::string path;  ///< path in `tree`, or of the file without a tree
   std::shared_ptr<const FileTree> tree;  ///< the tree that holds it, if any
   std::string error;                     ///< why it cannot be read, as far as known
 

@@ -67,7 +67,7 @@ class FileSource final : public ImageSource {
 
   [[nodiscard]] std::string identity(std::int64_t place) const override {
     const ImageFile& file = files_[static_cast<std::size_t>(place)];
-    return fmt::format("{} {}", file.path.string(), bytes_of(file));
+    return fmt::format("{} {}", file.path, bytes_of(file));
   }
 
   [[nodiscard]] const std::string& name(std::int64_t place) const {

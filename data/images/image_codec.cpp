@@ -120,8 +120,11 @@ const char* image_format(Bytes file) {
   return format == nullptr ? "" : format->name;
 }
 
-bool has_image_name(const std::filesystem::path& file) {
-  const std::string extension = in_small_letters(file.extension().string());
+bool has_image_name(std::string_view file) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  const std::string extension = in_small_letters(std::string(name.substr(dot)));
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 

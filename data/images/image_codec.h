@@ -40,7 +40,7 @@ struct DecodeOptions {
 [[nodiscard]] const char* image_format(std::span<const std::uint8_t> file);
 
 /// Returns whether the name ends in an extension of `image_extensions`, in any case.
-[[nodiscard]] bool has_image_name(const std::filesystem::path& file);
+[[nodiscard]] bool has_image_name(std::string_view file);
 /// Returns ".jpg, .jpeg, ... or .pnm", for messages.
 [[nodiscard]] std::string image_extensions();
 /// Returns "JPEG, PNG, WebP, TIFF, BMP, GIF or PNM", for messages.

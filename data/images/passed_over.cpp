@@ -30,16 +30,16 @@ bool may_hold_images(std::string_view extension) {
 
 }  // namespace
 
-std::optional<PassedOver> why_passed_over(const std::filesystem::path& path,
-                                          const std::string& name,
+std::optional<PassedOver> why_passed_over(const std::string& path,
+                                          FunctionRef<std::string()> name,
                                           FunctionRef<std::vector<std::uint8_t>()> start) {
   if (has_image_name(path)) return std::nullopt;
-  const std::string extension = in_small_letters(path.extension().string());
+  const std::string extension = in_small_letters(std::filesystem::path(path).extension().string());
   const bool image = *image_format(start()) != '\0';
   // The "extension" of "face.0001" is a number.
   const bool tells = extension.find_first_not_of(".0123456789") != std::string::npos;
   if (image && !tells) return std::nullopt;
-  return PassedOver{.file = name,
+  return PassedOver{.file = name(),
                     .kind = tells ? printable_line(extension) : "without extension",
                     .may_be_image = image || may_hold_images(extension)};
 }

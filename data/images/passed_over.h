@@ -21,12 +21,12 @@ struct PassedOver {
 /// The kind of an image that is next to the class folders instead of in one.
 inline constexpr const char* kOutsideOfClasses = "outside of class folders";
 
-/// Returns why the file at `path`, called `name` in messages, is not taken for an image, or nothing
-/// if it is. The extension decides (`has_image_name`), or, for none or only digits, the first
-/// bytes, which `start` returns.
+/// Returns why the file at `path` is not taken for an image, or nothing if it is. The extension
+/// decides (`has_image_name`), or, for none or only digits, the first bytes, which `start` returns.
+/// `name` returns its name for messages.
 [[nodiscard]] std::optional<PassedOver> why_passed_over(
-    const std::filesystem::path& path,
-    const std::string& name,
+    const std::string& path,
+    FunctionRef<std::string()> name,
     FunctionRef<std::vector<std::uint8_t>()> start);
 
 /// Counts the files of each kind.

@@ -134,8 +134,10 @@ bool is_system_name(std::string_view name) {
                               "@__thumb"sv,
                               "#recycle"sv,
                               "#snapshot"sv};
-  return name.starts_with('.') ||
-         std::ranges::find(kNames, in_small_letters(std::string(name))) != kNames.end();
+  const auto is_name = [&](std::string_view known) {
+    return known.size() == name.size() && known == in_small_letters(std::string(name));
+  };
+  return name.starts_with('.') || std::ranges::any_of(kNames, is_name);
 }
 
 void sort_class_names(std::vector<std::string>& names) {

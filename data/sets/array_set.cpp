@@ -35,7 +35,8 @@ bool has_one_of(const std::set<std::string>& words, std::initializer_list<const 
 }
 
 std::vector<fs::path> arrays_in(const FileTree& tree) {
-  std::vector<fs::path> files = tree.files({});
+  const std::vector<std::string> listed = tree.files({});
+  std::vector<fs::path> files(listed.begin(), listed.end());
   std::erase_if(files, [](const fs::path& file) { return !is_array_name(file); });
   // Programs that unpack MNIST's files keep the packed ones, too.
   const std::set<fs::path> all(files.begin(), files.end());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace learn::data {
@@ -126,20 +127,29 @@ void check_parts(const FileTree& tree, const PathLabels& labels, const FolderOpt
 
 /// Sorts in the order of the class labels; classes that were not chosen come last.
 void sort_by_class(std::vector<LabelledFile>& files, std::vector<std::string> classes) {
-  std::map<std::string, std::vector<LabelledFile>> by_class;
-  for (LabelledFile& file : files) {
-    std::vector<LabelledFile>& same = by_class[file.labels.front()];
-    same.push_back(std::move(file));
-  }
+  std::set<std::string> names;
+  const auto label_of = [](const LabelledFile& file) -> const std::string& {
+    return file.labels.front();
+  };
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (i == 0 || label_of(files[i]) != label_of(files[i - 1])) names.insert(label_of(files[i]));
   if (classes.empty()) {
-    for (const auto& [name, same] : by_class) classes.push_back(name);
+    classes.assign(names.begin(), names.end());
     sort_class_names(classes);
+  } else {
+    std::ranges::copy_if(names, std::back_inserter(classes), [&](const std::string& name) {
+      return std::ranges::find(classes, name) == classes.end();
+    });
   }
-  files.clear();
-  for (const std::string& name : classes)
-    if (auto same = by_class.extract(name); !same.empty())
-      std::ranges::move(same.mapped(), std::back_inserter(files));
-  for (auto& [name, same] : by_class) std::ranges::move(same, std::back_inserter(files));
+  // Mostly this is their order already.
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t i = 0; i < classes.size(); ++i) ranks.emplace(classes[i], i);
+  auto last = ranks.end();
+  const auto rank = [&](const LabelledFile& file) {
+    if (last == ranks.end() || last->first != label_of(file)) last = ranks.find(label_of(file));
+    return last->second;
+  };
+  if (!std::ranges::is_sorted(files, {}, rank)) std::ranges::stable_sort(files, {}, rank);
 }
 
 /// Returns the skipped files without those in unused parts, which may hold anything, for instance

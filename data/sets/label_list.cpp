@@ -56,7 +56,7 @@ LabelledFiles read_label_lines(const FileTree& tree,
       file.path = trimmed(std::string_view(line).substr(0, blank));
       file.labels = {trimmed(std::string_view(line).substr(blank + 1))};
     }
-    if (out.files.empty() && is_image_column(file.path.string()) && !tree.has_file(file.path))
+    if (out.files.empty() && is_image_column(file.path) && !tree.has_file(file.path))
       fail<DataError>(
           "{}: '{}' is a header, which a list does not have: remove the line", file.where, line);
     out.files.push_back(std::move(file));

@@ -20,12 +20,35 @@ namespace fs = std::filesystem;
 /// Returns the names in the files, in an order that does not depend on the order of the files.
 std::vector<std::string> class_names(const LabelledFiles& files) {
   std::set<std::string> names;
-  for (const LabelledFile& file : files.files) names.insert(file.labels.begin(), file.labels.end());
+  const std::string* before = nullptr;  // files of one class follow each other
+  for (const LabelledFile& file : files.files)
+    for (const std::string& label : file.labels) {
+      if (before == nullptr || *before != label) names.insert(label);
+      before = &label;
+    }
   std::vector<std::string> sorted(names.begin(), names.end());
   sort_class_names(sorted);
   check_class_names(sorted, files.where);
   return sorted;
 }
+
+/// Finds the positions of labels. The last answer is kept, because files of one class follow each
+/// other.
+class Positions {
+ public:
+  explicit Positions(const std::vector<std::string>& labels) {
+    for (std::size_t i = 0; i < labels.size(); ++i) positions_.emplace(labels[i], i);
+  }
+  /// Returns null for a label that is not there.
+  [[nodiscard]] const std::size_t* find(const std::string& label) {
+    if (last_ == positions_.end() || last_->first != label) last_ = positions_.find(label);
+    return last_ == positions_.end() ? nullptr : &last_->second;
+  }
+
+ private:
+  std::map<std::string, std::size_t> positions_;
+  std::map<std::string, std::size_t>::const_iterator last_ = positions_.end();
+};
 
 /// Checks that a matrix with a number for each label of each file is not too large. It is if a
 /// column is mistaken for labels, because then nearly every file has a different label.
@@ -64,20 +87,20 @@ Dataset undecoded(LabelledFiles files, const std::vector<std::string>& classes, 
   out.split = split;
   out.target_kind = files.kind;
   out.classes = files.kind == TargetKind::values ? files.value_names : classes;
-  std::map<std::string, std::size_t> position;
-  for (std::size_t i = 0; i < classes.size(); ++i) position.emplace(classes[i], i);
+  Positions positions(classes);
   if (files.kind == TargetKind::labels) check_label_matrix(files, classes.size());
+  out.files.reserve(files.files.size());
   for (LabelledFile& file : files.files) {
-    out.files.push_back(std::move(file.path).native());
+    out.files.push_back(std::move(file.path));
     out.features.insert(out.features.end(), file.features.begin(), file.features.end());
     if (files.kind == TargetKind::classes) {
-      out.labels.push_back(static_cast<std::int64_t>(position.at(file.labels.front())));
+      out.labels.push_back(static_cast<std::int64_t>(*positions.find(file.labels.front())));
     } else if (files.kind == TargetKind::values) {
       out.targets.insert(out.targets.end(), file.values.begin(), file.values.end());
     } else {
       const std::size_t row = out.targets.size();
       out.targets.resize(row + classes.size(), 0);
-      for (const std::string& label : file.labels) out.targets[row + position.at(label)] = 1;
+      for (const std::string& label : file.labels) out.targets[row + *positions.find(label)] = 1;
     }
   }
   if (files.feature_names.empty()) return out;
@@ -103,10 +126,16 @@ bool chooses_first(const LabelledOptions& options) {
 /// Moves the files of one of these parts out of `all`.
 LabelledFiles take_parts(LabelledFiles& all, std::initializer_list<Part> parts) {
   LabelledFiles some{all.name, all.where, all.kind, all.value_names, all.feature_names, {}, {}};
-  const auto first =
-      std::stable_partition(all.files.begin(), all.files.end(), [&](const LabelledFile& file) {
-        return std::ranges::find(parts, file.part) == parts.end();
-      });
+  const auto is_other = [&](const LabelledFile& file) {
+    return std::ranges::find(parts, file.part) == parts.end();
+  };
+  if (std::ranges::none_of(all.files, is_other)) {
+    some.files.swap(all.files);
+    return some;
+  }
+  const auto first = std::ranges::all_of(all.files, is_other)
+                         ? all.files.end()
+                         : std::stable_partition(all.files.begin(), all.files.end(), is_other);
   some.files.assign(std::move_iterator(first), std::move_iterator(all.files.end()));
   all.files.erase(first, all.files.end());
   return some;
@@ -136,12 +165,13 @@ void keep_classes(LabelledFiles& files, const std::vector<std::string>& classes)
 void require_known_labels(const LabelledFiles& files,
                           const std::vector<std::string>& known,
                           const char* who) {
+  Positions positions(known);
   for (const LabelledFile& file : files.files)
     for (const std::string& label : file.labels)
-      if (std::ranges::find(known, label) == known.end())
+      if (positions.find(label) == nullptr)
         fail<DataError>("{}: '{}' is '{}', which is not in {}: it has {}{}",
                         file.where.empty() ? "'" + files.where + "'" : file.where,
-                        file.path.string(),
+                        file.path,
                         label,
                         who,
                         join(known),
@@ -156,9 +186,9 @@ bool is_absolute_on_windows(const std::string& path) {
 }
 
 /// Returns the path, or a variant of it, under which the file exists.
-fs::path found_in(const FileTree& tree, const LabelledFile& file) {
+std::string found_in(const FileTree& tree, const LabelledFile& file) {
   if (tree.has_file(file.path)) return file.path;
-  std::string path = file.path.string();
+  std::string path = file.path;
   if (is_absolute_on_windows(path))
     fail<DataError>(
         "{}: '{}' is an absolute Windows path: use paths relative to a folder, and set that folder "
@@ -166,7 +196,7 @@ fs::path found_in(const FileTree& tree, const LabelledFile& file) {
         file.where,
         path);
   std::ranges::replace(path, '\\', '/');
-  const fs::path plain = fs::path(path).lexically_normal();
+  std::string plain = fs::path(path).lexically_normal().native();
   return tree.has_file(plain) ? plain : file.path;
 }
 
@@ -198,9 +228,9 @@ void require_training_files(const LabelledFiles& train, const std::vector<std::s
 
 void find_files(const FileTree& tree, LabelledFiles& files, const std::string& hint) {
   for (LabelledFile& file : files.files)
-    if (const std::string& path = file.path.native(); path.find('\\') != std::string::npos ||
-                                                      path.find(':') != std::string::npos ||
-                                                      path.starts_with("./"))
+    if (const std::string& path = file.path; path.find('\\') != std::string::npos ||
+                                             path.find(':') != std::string::npos ||
+                                             path.starts_with("./"))
       file.path = found_in(tree, file);
   if (std::ranges::none_of(files.files,
                            [&](const LabelledFile& file) { return tree.has_file(file.path); }))
@@ -208,7 +238,7 @@ void find_files(const FileTree& tree, LabelledFiles& files, const std::string& h
                     files.files.size(),
                     files.where,
                     tree.text(),
-                    files.files.front().path.string(),
+                    files.files.front().path,
                     hint);
 }
 

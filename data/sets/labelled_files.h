@@ -15,7 +15,7 @@ namespace learn::data {
 
 /// An image file with its labels or values; or a row of features.
 struct LabelledFile {
-  std::filesystem::path path;   ///< in its tree; for features the file and line, "t.csv:7"
+  std::string path;             ///< in its tree; for features the file and line, "t.csv:7"
   std::vector<float> features;  ///< as many as `LabelledFiles::feature_names`
   /// One name for classes, any number for labels, none for values.
   std::vector<std::string> labels;

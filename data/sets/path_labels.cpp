@@ -17,10 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTakeAsClasses = "if they are classes, append ':parts=false' to the path";
 
-/// Returns where in a path the part below `folder` starts; the end if the path is not below it.
-fs::path::iterator below(const fs::path& path, const fs::path& folder) {
-  const auto [end, at] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  return end == folder.end() ? at : path.end();
+/// Returns the part of a path below `folder`; nothing if the path is not below it.
+std::optional<std::string_view> below(std::string_view path, const fs::path& folder) {
+  const std::string& start = folder.native();
+  if (start.empty()) return path;
+  const bool is_below =
+      path.size() > start.size() && path.starts_with(start) && path[start.size()] == '/';
+  return is_below ? std::optional(path.substr(start.size() + 1)) : std::nullopt;
 }
 
 std::optional<Pattern> pattern_of(const std::string& text) {
@@ -40,15 +43,17 @@ class Labeller {
 
   PathLabels labelled() {
     find_parts();
-    const TreeListing listing = tree_.list({});
+    TreeListing listing = tree_.list({});
     for (const TreeProblem& folder : listing.unreadable)
       fail<DataError>("cannot read the folder '{}': {}", tree_.text(folder.path), folder.why);
-    for (const fs::path& path : listing.files) {
+    out_.files.files.reserve(listing.files.size());
+    for (std::string& path : listing.files) {
       const auto start = [&] { return tree_.start_of(path); };
-      if (auto why = why_passed_over(path, tree_.text(path), start))
+      if (auto why = why_passed_over(
+              path, [&] { return tree_.text(path); }, start))
         out_.files.passed_over.push_back(std::move(*why));
       else
-        take(path);
+        take(std::move(path));
     }
     for (const TreeProblem& other : listing.others) pass_over(other.path, other.why);
     check_parts_in_classes();
@@ -101,43 +106,45 @@ class Labeller {
     out_.files.passed_over.push_back({.file = tree_.text(path), .kind = why});
   }
 
-  void take(const fs::path& path) {
+  void take(std::string path) {
     const auto place = std::ranges::find_if(out_.folders, [&](const auto& folder) {
-      return folder.first == Part::unsaid || below(path, folder.second.folder) != path.end();
+      return folder.first == Part::unsaid || below(path, folder.second.folder);
     });
     if (place == out_.folders.end()) return pass_over(path, "outside of the parts");
-    LabelledFile file{.path = path, .part = place->first};
-    if (valid_ && valid_->find(path.generic_string()))
+    LabelledFile file{.part = place->first};
+    if (valid_ && valid_->find(path))
       file.part = Part::valid;
     else if (valid_ && file.part == Part::valid)
       return;
     else if (valid_ && file.part == Part::unsaid)
       file.part = Part::train;
-    const auto inner = below(path, place->second.classes);
+    const std::string_view inner = below(path, place->second.classes).value_or("");
+    const std::size_t name = inner.find('/');
     if (label_) {
       file.labels = {label_of(path, inner)};
-    } else if (inner == path.end() || std::next(inner) == path.end()) {
+    } else if (name == std::string_view::npos) {
       return pass_over(path, kOutsideOfClasses);
     } else {
-      file.labels = {inner->string()};
-      note_part_in_class(std::next(inner), path.end());
+      file.labels.emplace_back(inner.substr(0, name));
+      note_part_in_class(inner.substr(name + 1));
     }
+    file.path = std::move(path);
     out_.files.files.push_back(std::move(file));
   }
 
-  /// `inner`: where the path below its part starts.
-  [[nodiscard]] std::string label_of(const fs::path& path, fs::path::iterator inner) const {
-    fs::path rest;
-    for (; inner != path.end(); ++inner) rest /= *inner;
-    const auto label = rest.empty() ? std::nullopt : label_->find(rest.generic_string());
+  /// `inner`: the path below its part.
+  [[nodiscard]] std::string label_of(const std::string& path, std::string_view inner) const {
+    const auto label = inner.empty() ? std::nullopt : label_->find(std::string(inner));
     if (label && !label->empty()) return *label;
-    return label_->label_of(path.generic_string(), "'" + tree_.text() + "'");
+    return label_->label_of(path, "'" + tree_.text() + "'");
   }
 
-  /// Notes "train" and "1.png" of "cat/train/1.png".
-  void note_part_in_class(fs::path::iterator first, fs::path::iterator end) {
-    const bool folder = std::next(first) != end;
-    const Part part = folder && parts_in_classes_ ? part_named(first->string()) : Part::unsaid;
+  /// Notes "train/1.png" of "cat/train/1.png".
+  void note_part_in_class(std::string_view inner) {
+    const std::size_t name = inner.find('/');
+    const bool folder = name != std::string_view::npos;
+    const Part part =
+        folder && parts_in_classes_ ? part_named(inner.substr(0, name)) : Part::unsaid;
     if (part == Part::unsaid)
       parts_in_classes_ = false;
     else
@@ -151,7 +158,7 @@ class Labeller {
           "the class folders of '{}' contain folders of parts, such as '{}': move these above the "
           "classes, or append ':valid_regex=REGEX' to the path; {}",
           tree_.text(),
-          out_.files.files.front().path.string(),
+          out_.files.files.front().path,
           "or ':parts=false', if they are not parts");
   }
 

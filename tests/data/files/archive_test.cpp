@@ -202,7 +202,7 @@ TEST_CASE("archive: no flipped bit of what gzip, bzip2 and xz compressed changes
   const auto contents = [&] {
     std::map<fs::path, std::vector<std::uint8_t>> files;
     const auto tree = open_tree(path);
-    for (const fs::path& file : tree->files({})) files[file] = tree->read(file);
+    for (const std::string& file : tree->files({})) files[file] = tree->read(file);
     return files;
   };
   for (const std::string name : {"set.tar.gz", "set.tar.bz2", "set.tar.xz"}) {
@@ -262,7 +262,7 @@ TEST_CASE("archive: refused members do not affect others, if problems are collec
   CHECK(problems[1].why == "points outside the archive");
   CHECK(problems[2].path == deep + "3.png");
   CHECK(problems[2].why == "is more than 100 folders deep");
-  CHECK(tree->files({}) == std::vector<fs::path>{"1.png", "4.png"});
+  CHECK(tree->files({}) == std::vector<std::string>{"1.png", "4.png"});
 
   write_archive(path,
                 {{"a/1.png", image(1)},
