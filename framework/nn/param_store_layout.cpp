@@ -178,8 +178,14 @@ void ParamStore::keep_f32(const std::vector<std::string>& names) {
         place.declared_f32 ||
         std::any_of(names.begin(), names.end(), [&](const auto& name) { return has(place, name); });
   if (!materialized()) return;
+  const auto kept = [this] {
+    std::vector<bool> of_each;
+    for (const ParamInfo& info : infos_) of_each.push_back(info.keeps_f32);
+    return of_each;
+  };
+  const std::vector<bool> before = kept();
   mark_f32_params();
-  move_flat_buffers();
+  if (kept() != before) move_flat_buffers();
   refresh_working();
 }
 

@@ -84,6 +84,18 @@ TEST_CASE("modules that are kept in f32 stay so in a half model and their values
   CHECK(halves() == all);
 }
 
+TEST_CASE("parameters move for modules in f32 only where that changes one of them") {
+  Context ctx(poisoned());
+  ParamStore store;
+  declare_net(store);
+  store.materialize(ctx);
+  const std::size_t before = ctx.step().stats().peak;
+  store.keep_f32({});
+  CHECK(ctx.step().stats().peak == before);
+  store.keep_f32({"conv", "conv2", "fc"});
+  CHECK(ctx.step().stats().peak > before);
+}
+
 TEST_CASE("half parameters are rounded copies of their masters and norms stay f32") {
   for (const DType half : {DType::f16, DType::bf16}) {
     Context ctx(poisoned());
