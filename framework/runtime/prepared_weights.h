@@ -19,7 +19,7 @@ class PreparedWeights {
 
   /// `floats` numbers that `make` wrote for these weights and this `form`, a number that operations
   /// agree on.
-  [[nodiscard]] const float* get(const float* weights,
+  [[nodiscard]] const float* get(const void* weights,
                                  std::int64_t form,
                                  std::int64_t floats,
                                  FunctionRef<void(float*)> make) {
@@ -40,7 +40,7 @@ class PreparedWeights {
   static float* data(Storage& storage) { return reinterpret_cast<float*>(storage.data()); }
 
   Arena& arena_;
-  std::map<std::tuple<const float*, std::int64_t, std::int64_t>, Storage> forms_;
+  std::map<std::tuple<const void*, std::int64_t, std::int64_t>, Storage> forms_;
 };
 
 }  // namespace learn

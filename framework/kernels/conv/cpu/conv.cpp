@@ -1,8 +1,7 @@
 #include "framework/kernels/conv/cpu/conv.h"
 
 #include "framework/core/error.h"
-#include "framework/kernels/common/cpu/cast.h"
-#include "framework/kernels/common/cpu/task_buffers.h"
+#include "framework/kernels/common/cpu/as_float.h"
 #include "framework/kernels/conv/cpu/conv_direct.h"
 #include "framework/kernels/conv/cpu/conv_few.h"
 #include "framework/kernels/conv/cpu/conv_grouped.h"
@@ -13,31 +12,9 @@
 
 #include <algorithm>
 #include <concepts>
-#include <optional>
 
 namespace learn::cpu {
 namespace {
-
-/// An operand as f32: the operand itself, or a converted copy in workspace memory.
-template <class T>
-class AsFloat {
- public:
-  AsFloat(const ConvResources& on, const T* from, std::int64_t n) {
-    if (from == nullptr) return;
-    if constexpr (std::same_as<T, float>) {
-      data_ = from;
-    } else {
-      copy_.emplace(on.workspace, n);
-      cast(on.threads, from, copy_->data(), GradMode::overwrite, n);
-      data_ = copy_->data();
-    }
-  }
-  [[nodiscard]] const float* data() const { return data_; }
-
- private:
-  std::optional<FloatWorkspace> copy_;
-  const float* data_ = nullptr;
-};
 
 /// Calls `compute(f32 destination, mode)` and stores its result in `to`.
 template <class T, class Compute>
@@ -71,7 +48,6 @@ bool use_tiles(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
 }
 
 const ConvPath& fastest_path(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
-  if (grouped_kernels(g) != nullptr) return kGroupedPath;
   if (on.prepared == nullptr && has_few_results(g)) return kFewPath;
   return use_winograd(on, g, pass) ? kWinogradPath : kDirectPath;
 }
@@ -94,9 +70,10 @@ void conv2d_forward(
   ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::forward)) return tiles_forward(on, g, x, weight, bias, y);
-  const AsFloat<T> xf(on, x, g.x_elements());
-  const AsFloat<T> wf(on, weight, g.weight_elements());
-  const AsFloat<T> bf(on, bias, g.k);
+  if (grouped_kernels(g) != nullptr) return grouped_forward<T>(on, g, x, weight, bias, y, nullptr);
+  const AsFloat<T> xf(on.threads, on.workspace, x, g.x_elements());
+  const AsFloat<T> wf(on.threads, on.workspace, weight, g.weight_elements());
+  const AsFloat<T> bf(on.threads, on.workspace, bias, g.k);
   if constexpr (!std::same_as<T, float>) on.prepared = nullptr;  // wf is a copy made for this call
   store_result(on, y, g.y_elements(), GradMode::overwrite, [&](float* to, GradMode) {
     fastest_path(on, g, ConvPass::forward)
@@ -112,7 +89,9 @@ void conv2d_forward(const Exec& exec,
                     float* y,
                     const ConvEpilogue& epilogue) {
   const ConvResources on = resources(exec, g);
-  fastest_path(on, g, ConvPass::forward).forward(on, g, x, weight, bias, y, &epilogue);
+  const bool grouped = grouped_kernels(g) != nullptr;
+  (grouped ? kGroupedPath : fastest_path(on, g, ConvPass::forward))
+      .forward(on, g, x, weight, bias, y, &epilogue);
 }
 
 template <class T>
@@ -122,8 +101,9 @@ void conv2d_backward_data(
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_data))
       return tiles_backward_data(on, g, dy, weight, dx, mode);
-  const AsFloat<T> dyf(on, dy, g.y_elements());
-  const AsFloat<T> wf(on, weight, g.weight_elements());
+  if (grouped_kernels(g) != nullptr) return grouped_backward_data(on, g, dy, weight, dx, mode);
+  const AsFloat<T> dyf(on.threads, on.workspace, dy, g.y_elements());
+  const AsFloat<T> wf(on.threads, on.workspace, weight, g.weight_elements());
   store_result(on, dx, g.x_elements(), mode, [&](float* to, GradMode m) {
     fastest_path(on, g, ConvPass::backward_data).backward_data(on, g, dyf.data(), wf.data(), to, m);
   });
@@ -138,8 +118,9 @@ void conv2d_backward_weight(
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_weight))
       return tiles_backward_weight(on, g, x, dy, dw, mode);
-  const AsFloat<T> xf(on, x, g.x_elements());
-  const AsFloat<T> dyf(on, dy, g.y_elements());
+  if (grouped_kernels(g) != nullptr) return grouped_backward_weight(on, g, x, dy, dw, mode);
+  const AsFloat<T> xf(on.threads, on.workspace, x, g.x_elements());
+  const AsFloat<T> dyf(on.threads, on.workspace, dy, g.y_elements());
   store_result(on, dw, g.weight_elements(), mode, [&](float* to, GradMode m) {
     fastest_path(on, g, ConvPass::backward_weight)
         .backward_weight(on, g, xf.data(), dyf.data(), to, m);

@@ -1,9 +1,12 @@
 #include "framework/core/round_up.h"
+#include "framework/kernels/common/cpu/cast.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/conv/cpu/conv_grouped.h"
 #include "framework/kernels/conv/cpu/grouped_parts.h"
+#include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <concepts>
 
 namespace learn::cpu {
 namespace {
@@ -27,24 +30,28 @@ Cut choose_cut(const ConvGeometry& g, std::int64_t blocks, std::int64_t sums) {
   return {chunks, std::clamp<std::int64_t>(kWantedTasks / chunks, 1, blocks)};
 }
 
-/// Calls `visit(image, first row, last row)` for the rows [begin, end), counted over all images.
+std::int64_t band_rows(const ConvGeometry& g) {
+  return std::max<std::int64_t>(1, kPixels / std::max<std::int64_t>(1, g.q));
+}
+
+/// Calls `visit(image, rows)` for the rows [begin, end), counted over all images.
 template <class Visit>
 void for_bands(const ConvGeometry& g, std::int64_t begin, std::int64_t end, Visit&& visit) {
-  const std::int64_t band = std::max<std::int64_t>(1, kPixels / std::max<std::int64_t>(1, g.q));
   while (begin < end) {
     const std::int64_t row = begin % g.p;
-    const std::int64_t rows = std::min({band, g.p - row, end - begin});
-    visit(begin / g.p, row, row + rows);
+    const std::int64_t rows = std::min({band_rows(g), g.p - row, end - begin});
+    visit(begin / g.p, RowRange{row, row + rows});
     begin += rows;
   }
 }
 
 /// Sets or adds to dw the sum of the chunks' results, in their order.
+template <class T>
 void unpack(const ConvResources& on,
             const ConvGeometry& g,
             const float* partials,
             std::int64_t chunks,
-            float* dw,
+            T* dw,
             GradMode mode) {
   const std::int64_t lanes = on.kernels.lanes;
   const std::int64_t window = g.r * g.s;
@@ -56,24 +63,32 @@ void unpack(const ConvResources& on,
       const std::int64_t block = k / lanes;
       const std::int64_t lane = k - std::min(block * lanes, g.c - lanes);
       for (std::int64_t i = 0; i < window * width; ++i) {
-        float& to = dw[k * window * width + i];
-        float sum = mode == GradMode::accumulate ? to : 0.0F;
+        T& to = dw[k * window * width + i];
+        float sum = mode == GradMode::accumulate ? as_float(to) : 0.0F;
         for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
           sum += partials[chunk * sums + block * block_floats + i * lanes + lane];
-        to = sum;
+        to = from_float<T>(sum);
       }
     }
   });
 }
 
+/// Returns `n` elements as f32: themselves, or converted in `buffer`.
+template <class T>
+const float* as_float_rows(const ConvResources& on, const T* from, std::int64_t n, float* buffer) {
+  if constexpr (std::same_as<T, float>) {
+    return from;
+  } else {
+    cast(on.threads, from, buffer, GradMode::overwrite, n);
+    return buffer;
+  }
+}
+
 }  // namespace
 
-void grouped_backward_weight(const ConvResources& on,
-                             const ConvGeometry& g,
-                             const float* x,
-                             const float* dy,
-                             float* dw,
-                             GradMode mode) {
+template <class T>
+void grouped_backward_weight(
+    const ConvResources& on, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
   const Conv2dOptions& o = g.options;
   const GroupedImages images{g.h, g.w, g.p, g.q, g.r, g.s, g.c, g.group_c()};
   const std::vector<GroupedPart> parts =
@@ -83,34 +98,57 @@ void grouped_backward_weight(const ConvResources& on,
   const std::int64_t blocks = ceil_div(g.c, on.kernels.lanes);
   const std::int64_t block_floats = g.r * g.s * g.group_c() * on.kernels.lanes;
   const std::int64_t sums = blocks * block_floats;
-  const auto [chunks, slices] = choose_cut(g, blocks, sums);
+  constexpr bool kFloat = std::same_as<T, float>;
+  const auto [chunks, slices] = choose_cut(g, kFloat ? blocks : 1, sums);
   const FloatWorkspace partials(on.workspace, chunks * sums);
+  // A band's rows of x and dy as f32.
+  const std::int64_t x_rows = std::min(g.h, (band_rows(g) - 1) * o.stride_h + g.r);
+  const std::int64_t x_floats = x_rows * images.from_row();
+  TaskBuffers buffers(
+      on.workspace, on.threads, kFloat ? 0 : x_floats + band_rows(g) * images.to_row());
   on.threads.run(chunks * slices, [&, chunks = chunks, slices = slices](std::int64_t task) {
     const std::int64_t chunk = task / slices;
     const std::int64_t first_block = blocks * (task % slices) / slices;
     const std::int64_t last_block = blocks * (task % slices + 1) / slices;
+    const TaskBuffers::Lease lease(buffers);
     float* const result = partials.data() + chunk * sums;
     std::fill(result + first_block * block_floats, result + last_block * block_floats, 0.0F);
-    for_bands(g,
-              g.n * g.p * chunk / chunks,
-              g.n * g.p * (chunk + 1) / chunks,
-              [&](std::int64_t image, std::int64_t begin, std::int64_t end) {
-                for (const GroupedPart& part : parts)
-                  part.visit(images,
-                             begin,
-                             end,
-                             [&](simd::GroupedGrid grid, std::int64_t from, std::int64_t to) {
-                               grid.first_block = first_block;
-                               grid.last_block = last_block;
-                               on.kernels.multiply_groups_transposed(
-                                   grid,
-                                   x + image * g.h * g.w * g.c + from,
-                                   dy + image * g.p * g.q * g.k + to,
-                                   result);
-                             });
-              });
+    for_bands(
+        g,
+        g.n * g.p * chunk / chunks,
+        g.n * g.p * (chunk + 1) / chunks,
+        [&](std::int64_t image, RowRange rows) {
+          const RowRange read = source_rows(parts, rows);
+          const std::int64_t from_shift = read.begin * images.from_row();
+          const std::int64_t to_shift = rows.begin * images.to_row();
+          const float* from = as_float_rows(on,
+                                            x + image * images.from_image() + from_shift,
+                                            read.count() * images.from_row(),
+                                            lease.data());
+          const float* to = as_float_rows(on,
+                                          dy + image * images.to_image() + to_shift,
+                                          rows.count() * images.to_row(),
+                                          lease.data() + x_floats);
+          for (const GroupedPart& part : parts)
+            part.visit(
+                images,
+                rows,
+                [&](simd::GroupedGrid grid, std::int64_t from_offset, std::int64_t to_offset) {
+                  if (grid.tap_count == 0) return;
+                  grid.first_block = first_block;
+                  grid.last_block = last_block;
+                  on.kernels.multiply_groups_transposed(
+                      grid, from + from_offset - from_shift, to + to_offset - to_shift, result);
+                });
+        });
   });
   unpack(on, g, partials.data(), chunks, dw, mode);
 }
+
+#define LEARN_INSTANTIATE(T)             \
+  template void grouped_backward_weight( \
+      const ConvResources&, const ConvGeometry&, const T*, const T*, T*, GradMode);
+LEARN_FOR_EACH_TYPE(LEARN_INSTANTIATE)
+#undef LEARN_INSTANTIATE
 
 }  // namespace learn::cpu

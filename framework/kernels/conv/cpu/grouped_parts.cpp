@@ -40,26 +40,41 @@ GroupedPart::GroupedPart(const GroupedImages& images,
                          const AxisClass& rows,
                          const AxisClass& columns)
     : rows_(even_positions(rows)), columns_(even_positions(columns)) {
-  for (const AxisClass::Tap& r : rows.taps)
+  for (const AxisClass::Tap& r : rows.taps) {
+    first_row_ = std::min(first_row_, r.offset);
+    last_row_ = std::max(last_row_, r.offset);
     for (const AxisClass::Tap& s : columns.taps)
-      taps_.push_back({(r.offset * images.from_w + s.offset) * images.channels,
+      taps_.push_back({r.offset * images.from_row() + s.offset * images.channels,
                        r.index * images.window_w + s.index});
+  }
+}
+
+void GroupedPart::add_sources(RowRange results, RowRange& sources) const {
+  if (taps_.empty()) return;
+  for (const EvenPositions& all : rows_) {
+    const EvenPositions rows = all.within(results.begin, results.end);
+    if (rows.count == 0) continue;
+    const std::int64_t begin = rows.from + first_row_;
+    const std::int64_t end = rows.from + (rows.count - 1) * rows.from_step + last_row_ + 1;
+    sources = sources.count() == 0
+                  ? RowRange{begin, end}
+                  : RowRange{std::min(sources.begin, begin), std::max(sources.end, end)};
+  }
 }
 
 simd::GroupedGrid GroupedPart::grid_of(const GroupedImages& images,
                                        const EvenPositions& rows,
                                        const EvenPositions& columns) const {
-  simd::GroupedGrid grid{.rows = {rows.count,
-                                  rows.from_step * images.from_w * images.channels,
-                                  rows.to_step * images.to_w * images.channels},
-                         .columns = {columns.count,
-                                     columns.from_step * images.channels,
-                                     columns.to_step * images.channels},
-                         .taps = taps_.data(),
-                         .tap_count = static_cast<std::int64_t>(taps_.size()),
-                         .window = images.window_h * images.window_w,
-                         .width = images.width,
-                         .channels = images.channels};
+  simd::GroupedGrid grid{
+      .rows = {rows.count, rows.from_step * images.from_row(), rows.to_step * images.to_row()},
+      .columns = {columns.count,
+                  columns.from_step * images.channels,
+                  columns.to_step * images.channels},
+      .taps = taps_.data(),
+      .tap_count = static_cast<std::int64_t>(taps_.size()),
+      .window = images.window_h * images.window_w,
+      .width = images.width,
+      .channels = images.channels};
   // Kernels compute neighbours along the columns at once, and an edge has only one.
   constexpr std::int64_t kEnough = 8;
   if (grid.columns.count < std::min(grid.rows.count, kEnough)) std::swap(grid.rows, grid.columns);
@@ -73,6 +88,12 @@ std::vector<GroupedPart> grouped_parts(const GroupedImages& images,
   for (const AxisClass& row : rows)
     for (const AxisClass& column : columns) parts.emplace_back(images, row, column);
   return parts;
+}
+
+RowRange source_rows(const std::vector<GroupedPart>& parts, RowRange results) {
+  RowRange sources{0, 0};
+  for (const GroupedPart& part : parts) part.add_sources(results, sources);
+  return sources;
 }
 
 }  // namespace learn::cpu

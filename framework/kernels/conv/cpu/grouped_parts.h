@@ -20,11 +20,23 @@ struct EvenPositions {
 /// Divides the positions of a class.
 [[nodiscard]] std::vector<EvenPositions> even_positions(const AxisClass& positions);
 
+/// Rows of an image.
+struct RowRange {
+  std::int64_t begin, end;
+  [[nodiscard]] std::int64_t count() const { return end - begin; }
+};
+
 /// The two images of a grouped convolution.
 struct GroupedImages {
   std::int64_t from_h, from_w, to_h, to_w;
   std::int64_t window_h, window_w;
   std::int64_t channels, width;  ///< of all groups, and of one
+
+  /// Return the elements of a row, and of an image.
+  [[nodiscard]] std::int64_t from_row() const { return from_w * channels; }
+  [[nodiscard]] std::int64_t to_row() const { return to_w * channels; }
+  [[nodiscard]] std::int64_t from_image() const { return from_h * from_row(); }
+  [[nodiscard]] std::int64_t to_image() const { return to_h * to_row(); }
 };
 
 /// Results that see the same taps.
@@ -32,22 +44,22 @@ class GroupedPart {
  public:
   GroupedPart(const GroupedImages& images, const AxisClass& rows, const AxisClass& columns);
 
-  /// Calls `compute(grid, offset in the source, offset in the result)`, in floats, for the rows
-  /// [begin, end) of the result of one image.
+  /// Calls `compute(grid, offset in the source, offset in the result)`, in floats, for some rows of
+  /// the result of one image.
   template <class Compute>
-  void visit(const GroupedImages& images,
-             std::int64_t begin,
-             std::int64_t end,
-             Compute&& compute) const {
+  void visit(const GroupedImages& images, RowRange results, Compute&& compute) const {
     for (const EvenPositions& all : rows_) {
-      const EvenPositions rows = all.within(begin, end);
+      const EvenPositions rows = all.within(results.begin, results.end);
       if (rows.count == 0) continue;
       for (const EvenPositions& columns : columns_)
         compute(grid_of(images, rows, columns),
-                (rows.from * images.from_w + columns.from) * images.channels,
-                (rows.to * images.to_w + columns.to) * images.channels);
+                rows.from * images.from_row() + columns.from * images.channels,
+                rows.to * images.to_row() + columns.to * images.channels);
     }
   }
+
+  /// Widens `sources` to the rows that these rows of the result read.
+  void add_sources(RowRange results, RowRange& sources) const;
 
  private:
   [[nodiscard]] simd::GroupedGrid grid_of(const GroupedImages& images,
@@ -56,11 +68,14 @@ class GroupedPart {
 
   std::vector<EvenPositions> rows_, columns_;
   std::vector<simd::WindowTap> taps_;
+  std::int64_t first_row_ = 0, last_row_ = 0;  // that taps read, relative to the first tap's
 };
 
 /// Returns all parts of a convolution with these classes of rows and columns.
 [[nodiscard]] std::vector<GroupedPart> grouped_parts(const GroupedImages& images,
                                                      const std::vector<AxisClass>& rows,
                                                      const std::vector<AxisClass>& columns);
+/// Returns the rows of the source that rows of the result read.
+[[nodiscard]] RowRange source_rows(const std::vector<GroupedPart>& parts, RowRange results);
 
 }  // namespace learn::cpu

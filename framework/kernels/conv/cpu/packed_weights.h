@@ -19,7 +19,7 @@ class PackedWeights {
 
   template <class Make>
   PackedWeights(const ConvResources& on,
-                const float* weights,
+                const void* weights,
                 std::int64_t form,
                 std::int64_t floats,
                 Make&& make) {
