@@ -218,6 +218,52 @@ TEST_CASE("conv2d and linear: an empty batch has an empty result and zero weight
   }
 }
 
+TEST_CASE("linear and conv2d: no inputs add up to the bias and no outputs have no gradient") {
+  for (const bool reference : {false, true})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::int64_t n : {3, 40}) {
+        CAPTURE(reference);
+        CAPTURE(dtype);
+        CAPTURE(n);
+        Context ctx(test::guarded(2, reference));
+        const auto filled = [&](const Shape& shape, float value) {
+          return full(ctx.step(), shape, dtype, value);
+        };
+        const auto all_are = [&](const Tensor& x, float value) {
+          return all_close(x, filled(x.shape(), value), 0, 0).equal;
+        };
+        Tensor y = filled({n, 2}, 7);
+        Tensor nothing = filled({n, 0}, 7);
+        Tensor no_weights = filled({2, 0}, 7);
+        kernels::linear_forward(ctx, nothing, no_weights, filled({2}, 3), y);
+        CHECK(all_are(y, 3));
+        kernels::linear_backward_data(ctx, y, no_weights, nothing, GradMode::overwrite);
+        kernels::linear_backward_weight(ctx, nothing, y, no_weights, GradMode::overwrite);
+
+        Tensor dx = filled({n, 16}, 7);
+        no_weights = filled({0, 16}, 7);
+        kernels::linear_forward(ctx, dx, no_weights, {}, nothing);
+        kernels::linear_backward_weight(ctx, dx, nothing, no_weights, GradMode::overwrite);
+        kernels::linear_backward_data(ctx, nothing, no_weights, dx, GradMode::accumulate);
+        CHECK(all_are(dx, 7));
+        kernels::linear_backward_data(ctx, nothing, no_weights, dx, GradMode::overwrite);
+        CHECK(all_are(dx, 0));
+
+        Tensor image = filled({1, n, n, 16}, 7);
+        no_weights = filled({0, 3, 3, 16}, 7);
+        const Tensor no_image = filled({1, n, n, 0}, 7);
+        kernels::conv2d_backward_data(
+            ctx, no_image, no_weights, image, square(1, 1), GradMode::overwrite);
+        CHECK(all_are(image, 0));
+        kernels::conv2d_backward_weight(
+            ctx, image, no_image, no_weights, square(1, 1), GradMode::overwrite);
+
+        Tensor several = filled({2, n, 2}, 7);
+        kernels::linear_forward(ctx, filled({2, n, 0}, 7), filled({2, 2, 0}, 7), {}, several);
+        CHECK(all_are(several, 0));
+      }
+}
+
 namespace {
 
 /// One of several: number `i` of x (B,...), with a first dimension only where it is given alone.

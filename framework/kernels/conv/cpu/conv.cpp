@@ -97,6 +97,10 @@ void conv2d_forward(const Exec& exec,
 template <class T>
 void conv2d_backward_data(
     const Exec& exec, const ConvGeometry& g, const T* dy, const T* weight, T* dx, GradMode mode) {
+  if (g.weight_elements() == 0) {  // no channels
+    if (mode == GradMode::overwrite) std::fill_n(dx, g.x_elements(), from_float<T>(0));
+    return;
+  }
   const ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_data))
@@ -114,6 +118,7 @@ void conv2d_backward_weight(
     const Exec& exec, const ConvGeometry& g, const T* x, const T* dy, T* dw, GradMode mode) {
   if (exec.prepared != nullptr)
     fail<UsageError>("a gradient of weights that are constant by ContextOptions::constant_weights");
+  if (g.weight_elements() == 0) return;  // no channels
   const ConvResources on = resources(exec, g);
   if constexpr (std::same_as<T, BFloat16>)
     if (use_tiles(on, g, ConvPass::backward_weight))

@@ -7,10 +7,10 @@
 /// channel. Its other factor is the windows that the results see.
 namespace learn::cpu {
 
-/// Returns whether the results are so few. Channels must fill vectors.
+/// Returns whether the results are so few. The input channels must fill one or more vectors.
 [[nodiscard]] constexpr bool has_few_results(const ConvGeometry& g) {
   constexpr std::int64_t kFew = 16;
-  return g.n * g.p * g.q <= kFew && g.options.groups == 1 && g.c % 16 == 0;
+  return g.n * g.p * g.q <= kFew && g.options.groups == 1 && g.c > 0 && g.c % 16 == 0;
 }
 
 /// The passes; `bias` and `epilogue` may be null. Weights are not `on.prepared`.
