@@ -182,11 +182,13 @@ TEST_CASE("powers have the values of C for every base and exponent") {
       exponents.push_back(exponent);
     }
   // Bases of all sizes, with exponents whose powers f32 can hold.
-  for (int i = 0; i < learn::test::sized(60000, 500); ++i) {
-    const double base = std::ldexp(1 + (i * 7919 % 10007) / 10007.0, i % 253 - 126);
+  for (std::int64_t i = 0; i < learn::test::sized(60000, 500); ++i) {
+    const double base = std::ldexp(1 + static_cast<double>(i * 7919 % 10007) / 10007,
+                                   static_cast<int>(i % 253 - 126));
     const double limit = 126 / std::max(1e-3, std::fabs(std::log2(base)));
     bases.push_back(static_cast<float>(base));
-    exponents.push_back(static_cast<float>(limit * ((i * 104729 % 20011) / 10005.5 - 1)));
+    exponents.push_back(
+        static_cast<float>(limit * (static_cast<double>(i * 104729 % 20011) / 10005.5 - 1)));
   }
   Context ctx(learn::test::fast_context(2));
   Tape tape(ctx);
