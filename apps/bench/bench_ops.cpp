@@ -82,14 +82,15 @@ Conv2dOptions conv_options(const Request& r) {
   return Conv2dOptions::symmetric(r.whole("stride", 1), r.whole("pad", 0), r.whole("groups", 1));
 }
 
-/// Classes of the rows of logits.
+/// Classes of the rows of logits, kept for the next call.
 const Tensor& classes_for(const Var& logits) {
   static std::map<std::string, Tensor> all;
   Tensor& classes = all[fmt::format("{}", logits.shape())];
   if (classes.defined()) return classes;
-  classes = Tensor(logits.tape().context().persistent(), {logits.shape()[0]}, DType::i64);
-  for (std::int64_t i = 0; i < classes.elements(); ++i)
-    classes.span<std::int64_t>()[static_cast<std::size_t>(i)] = i % logits.shape()[1];
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(logits.shape()[0]));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i] = static_cast<std::int64_t>(i) % logits.shape()[1];
+  classes = host_tensor<std::int64_t>({logits.shape()[0]}, rows);
   return classes;
 }
 
@@ -144,15 +145,15 @@ struct Given final : Node {
 /// An operation on values that stay the same.
 class Case {
  public:
-  Case(Context& ctx, const Request& request)
+  Case(Context& ctx, const Request& request, DType dtype)
       : request_(request), operation_(operation_of(request)), tape_(ctx) {
     std::uint64_t seed = 0;
     for (const Shape& shape : request.shapes)
-      values_.push_back(uniform(ctx.persistent(), shape, DType::f32, 0.1, 1, ++seed));
+      values_.push_back(uniform(ctx.persistent(), shape, dtype, 0.1, 1, ++seed));
     tape_.reset({.grad = false});
     const Var y = compute(0);
-    gradient_ = uniform(ctx.persistent(), y.shape(), DType::f32, 0.1, 1, ++seed);
-    element_ = full(ctx.persistent(), {1}, DType::f32, 1);
+    gradient_ = uniform(ctx.persistent(), y.shape(), y.dtype(), 0.1, 1, ++seed);
+    element_ = full(ctx.persistent(), {1}, y.dtype(), 1);
   }
   [[nodiscard]] std::size_t operands() const { return values_.size(); }
 
@@ -217,6 +218,7 @@ double milliseconds(double seconds, F&& call) {
 struct Options {
   std::vector<std::string> operations;
   std::int64_t threads = 1;
+  DType dtype = DType::f32;
   double seconds = 0.2;
 };
 
@@ -229,40 +231,43 @@ OptionTable option_table(Options& o) {
              "OP SHAPE... [NAME=NUMBER...];...",
              "operations, such as 'softmax 4096x1000;conv2d 8x56x56x96 96x3x3x1 pad=1 groups=96'");
   table.number("threads", o.threads, {.low = 1, .high = 1024}, "N", "CPU threads");
+  table.choice("precision",
+               o.dtype,
+               {{"fp32", DType::f32}, {"fp16", DType::f16}, {"bf16", DType::bf16}},
+               "precision of the operands");
   table.number("seconds", o.seconds, {.low = 0, .high = 3600}, "S", "seconds for each time");
   return table;
 }
+
+nlohmann::ordered_json times_of(Context& ctx, const std::string& text, const Options& o) {
+  const Request request(text);
+  Case timed(ctx, request, o.dtype);
+  nlohmann::ordered_json out{{"op", text}};
+  const auto note = [&](const char* name, std::uint32_t wanted) {
+    out[name] = milliseconds(o.seconds, [&] { timed.run(wanted); });
+  };
+  note("forward", 0);
+  if (timed.operands() == 2) {
+    note("first", 1);
+    note("second", 2);
+  } else {
+    note("all", 1);
+  }
+  return out;
+}
+
+constexpr const char* kAbout =
+    "Times operations on the CPU: forward, and forward with the gradients of all operands or, if "
+    "there are two, of each.";
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  return bench::run_program(argc,
-                            argv,
-                            "bench_ops",
-                            "Times operations on the CPU in fp32: forward, and forward with the "
-                            "gradients of all operands "
-                            "or, if there are two, of each.",
-                            option_table(options),
-                            [&] {
-                              Context ctx({.threads = static_cast<int>(options.threads)});
-                              for (const std::string& text : options.operations) {
-                                const Request request(text);
-                                Case timed(ctx, request);
-                                nlohmann::ordered_json out{{"op", text}};
-                                const auto note = [&](const char* name, std::uint32_t wanted) {
-                                  out[name] =
-                                      milliseconds(options.seconds, [&] { timed.run(wanted); });
-                                };
-                                note("forward", 0);
-                                if (timed.operands() == 2) {
-                                  note("first", 1);
-                                  note("second", 2);
-                                } else {
-                                  note("all", 1);
-                                }
-                                fmt::print("{}\n", out.dump());
-                              }
-                              return 0;
-                            });
+  return bench::run_program(argc, argv, "bench_ops", kAbout, option_table(options), [&] {
+    Context ctx({.device = Device::cpu(), .threads = static_cast<int>(options.threads)});
+    for (const std::string& text : options.operations)
+      fmt::print("{}\n", times_of(ctx, text, options).dump());
+    return 0;
+  });
 }

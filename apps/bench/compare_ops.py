@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares the time of single operations and layers with PyTorch's, in turns on the same machine, as a table.
 
-compare_ops.py [--python PYTHON] [--only REGEX] [--threads 1] [--rounds 3] [--seconds 0.2] [--bench build/release/bin/bench_ops]
+compare_ops.py [--python PYTHON] [--only REGEX] [--precision fp32] [--threads 1] [--rounds 3] [--seconds 0.2]
+               [--bench build/release/bin/bench_ops]
 
 Times are in ms: of the forward pass, and of the forward pass with the gradients of its operands; the ratio is PyTorch's time
 divided by ours. If there are two operands, their gradients are timed one by one. PyTorch has the faster of its memory formats,
@@ -63,7 +64,8 @@ PASSES = ("forward", "all", "first", "second")
 
 
 def times(command, environment, operation, options):
-    done = turns.run([*command, "--ops", operation, "--threads", options.threads, "--seconds", options.seconds], environment)
+    done = turns.run([*command, "--ops", operation, "--threads", options.threads, "--seconds", options.seconds, "--precision", options.precision],
+                     environment)
     if done.status != 0:
         sys.exit(f"error: {operation}: {done.errors}")
     return json.loads(done.output.splitlines()[-1]), done.others
@@ -88,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default="python3", help="a Python that has PyTorch")
     parser.add_argument("--only", default="", help="a regular expression of operations")
+    parser.add_argument("--precision", choices=["fp32", "fp16", "bf16"], default="fp32")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.2)

@@ -2,6 +2,7 @@
 """Times in PyTorch what bench_ops times: one JSON object per operation.
 
 torch_ops.py --ops 'softmax 4096x1000;...' [--threads 1] [--seconds 0.2] [--format channels_last|nchw]
+             [--precision fp32|fp16|bf16]
 Images and windows (N,H,W,C) of the requests become PyTorch's (N,C,H,W) in the memory format.
 """
 import argparse
@@ -51,6 +52,7 @@ OPERATIONS = {
     "to_nchw": lambda x, o: x.permute(0, 3, 1, 2).contiguous(),
 }
 IMAGES = ("conv2d", "max_pool")
+TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def milliseconds(seconds, call):
@@ -72,7 +74,7 @@ def times_of(text, options):
     operation, *words = text.split()
     shapes = [[int(extent) for extent in word.split("x")] for word in words if "=" not in word]
     numbers = {name: float(number) for name, number in (word.split("=") for word in words if "=" in word)}
-    values = [torch.rand(shape) * 0.9 + 0.1 for shape in shapes]
+    values = [(torch.rand(shape) * 0.9 + 0.1).to(TYPES[options.precision]) for shape in shapes]
     if operation in IMAGES:
         form = torch.channels_last if options.format == "channels_last" else torch.contiguous_format
         values = [value.permute(0, 3, 1, 2).contiguous(memory_format=form) for value in values]
@@ -106,6 +108,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--format", choices=["nchw", "channels_last"], default="channels_last")
+    parser.add_argument("--precision", choices=TYPES, default="fp32")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     for text in options.ops.split(";"):
