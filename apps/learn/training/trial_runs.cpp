@@ -9,6 +9,7 @@
 #include "framework/core/console.h"
 #include "framework/core/log.h"
 #include "framework/core/nan_sign.h"
+#include "framework/core/round_up.h"
 #include "framework/core/seconds_since.h"
 #include "framework/learner/history/recorder.h"
 #include "framework/runtime/device_choice.h"
@@ -105,7 +106,7 @@ int dry_run(ExperimentOptions options) {
   const std::int64_t train_size = options.data.train_size(data);
   const std::int64_t valid_size = options.data.valid_size(data);
   // At most as many passes as make one epoch of all samples.
-  learn.fit((train_size + data.train.size() - 1) / data.train.size());
+  learn.fit(ceil_div(train_size, data.train.size()));
   const Stopwatch training = watch;
   watch.reset();
   do {

@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/kernels/common/cpu/simd/kernels.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
 #include "framework/kernels/common/cpu/vector_math.h"
@@ -398,7 +399,7 @@ void copy_transposed(ThreadPool& threads, const MapArgs& args, int along) {
   std::int64_t to_stride = 1;
   for (int d = along + 1; d < args.dims; ++d) to_stride *= args.sizes[d];
   // One more dimension of the others: the strips of columns.
-  const std::int64_t strips = (columns + kColumns - 1) / kColumns;
+  const std::int64_t strips = ceil_div(columns, kColumns);
   const std::int64_t inner = to_stride / rows;
   const std::int64_t count = args.n / (rows * columns) * strips;
   const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (rows * kColumns));

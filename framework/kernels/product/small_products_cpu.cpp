@@ -1,3 +1,4 @@
+#include "framework/core/round_up.h"
 #include "framework/core/threads/thread_pool.h"
 #include "framework/kernels/common/cpu/simd/kernels.h"
 #include "framework/kernels/common/cpu/task_buffers.h"
@@ -53,10 +54,10 @@ class Multiplier {
 
  private:
   [[nodiscard]] static std::int64_t width(const SmallProducts& p) {
-    return (p.columns + kWhole - 1) / kWhole * kWhole;
+    return round_up(p.columns, kWhole);
   }
   [[nodiscard]] static std::int64_t panel_floats(const SmallProducts& p) {
-    return (p.columns + kPanel - 1) / kPanel * kPanel * p.depth;
+    return round_up(p.columns, kPanel) * p.depth;
   }
 
   /// Returns b in panels.

@@ -8,6 +8,10 @@
 #include "framework/runtime/prepared_weights.h"
 #include "framework/tensor/arena.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 /// Convolutions of any geometry as matrix products over gathered rows, f32.
 namespace learn::cpu {
 
@@ -20,6 +24,18 @@ struct ConvResources {
   bool winograd = true;                      ///< whether Winograd may be used
   PreparedWeights* prepared = nullptr;       ///< null if weights change
 };
+
+/// Returns pointers to `count` rows that are `stride` floats apart.
+[[nodiscard]] inline std::vector<float*> row_pointers(float* data,
+                                                      std::int64_t count,
+                                                      std::int64_t stride) {
+  std::vector<float*> rows(static_cast<std::size_t>(count));
+  for (float*& row : rows) {
+    row = data;
+    data += stride;
+  }
+  return rows;
+}
 
 /// Computes the forward pass; `bias` and `epilogue` may be null.
 void direct_forward(const ConvResources& on,

@@ -179,9 +179,8 @@ void run_task(const WeightGradient& wg,
               const simd::Kernels& kernels,
               float* buffer) {
   const ConvGeometry& g = wg.g;
-  std::vector<float*> rows(static_cast<std::size_t>(g.group_k()));
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    rows[k] = t.dw + (t.group * g.group_k() + static_cast<std::int64_t>(k)) * wg.columns;
+  const std::vector<float*> rows =
+      row_pointers(t.dw + t.group * g.group_k() * wg.columns, g.group_k(), wg.columns);
   Gathered gathered{buffer, {}, 0};
   bool accumulate = t.accumulate;
   for (std::int64_t begin = t.begin; begin < t.end || !accumulate; begin += kPixels) {

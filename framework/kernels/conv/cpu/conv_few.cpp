@@ -63,16 +63,6 @@ class Windows {
   const float* data_;
 };
 
-/// Returns pointers to `count` rows.
-std::vector<float*> rows_of(float* data, std::int64_t count, std::int64_t stride) {
-  std::vector<float*> rows(static_cast<std::size_t>(count));
-  for (float*& row : rows) {
-    row = data;
-    data += stride;
-  }
-  return rows;
-}
-
 /// Computes the gradient of the windows, or adds to it.
 void multiply_gradient(const ConvResources& on,
                        const ConvGeometry& g,
@@ -81,7 +71,7 @@ void multiply_gradient(const ConvResources& on,
                        float* windows,
                        bool accumulate) {
   const std::int64_t depth = depth_of(g);
-  const std::vector<float*> rows = rows_of(windows, results_of(g), depth);
+  const std::vector<float*> rows = row_pointers(windows, results_of(g), depth);
   const simd::Run run{0, 0, g.k};
   const std::int64_t panels_per_task = std::max<std::int64_t>(2, kTaskFloats / (kPanel * g.k));
   on.threads.parallel_for(
@@ -112,7 +102,7 @@ void few_forward(const ConvResources& on,
                  const ConvEpilogue* epilogue) {
   const std::int64_t depth = depth_of(g);
   const Windows windows(on, g, x);
-  const std::vector<float*> rows = rows_of(y, results_of(g), g.k);
+  const std::vector<float*> rows = row_pointers(y, results_of(g), g.k);
   const std::int64_t per_task = std::max<std::int64_t>(12, kTaskFloats / depth);
   on.threads.parallel_for(g.k, per_task, [&](std::int64_t k, std::int64_t end) {
     on.kernels.dot_rows({.a = windows.data(),
@@ -164,7 +154,7 @@ void few_backward_weight(const ConvResources& on,
       ceil_div(g.k, kRows), per_task, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t k = begin * kRows; k < std::min(g.k, end * kRows); k += kRows) {
           const std::int64_t count = std::min(kRows, g.k - k);
-          const std::vector<float*> rows = rows_of(dw + k * depth, count, depth);
+          const std::vector<float*> rows = row_pointers(dw + k * depth, count, depth);
           on.kernels.multiply_transposed({.a = dy + k,
                                           .a_stride = g.k,
                                           .b = windows.data(),

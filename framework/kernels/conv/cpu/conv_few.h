@@ -13,26 +13,10 @@ namespace learn::cpu {
   return g.n * g.p * g.q <= kFew && g.options.groups == 1 && g.c > 0 && g.c % 16 == 0;
 }
 
-/// The passes; `bias` and `epilogue` may be null. Weights are not `on.prepared`.
-void few_forward(const ConvResources& on,
-                 const ConvGeometry& g,
-                 const float* x,
-                 const float* weight,
-                 const float* bias,
-                 float* y,
-                 const ConvEpilogue* epilogue);
-void few_backward_data(const ConvResources& on,
-                       const ConvGeometry& g,
-                       const float* dy,
-                       const float* weight,
-                       float* dx,
-                       GradMode mode);
-void few_backward_weight(const ConvResources& on,
-                         const ConvGeometry& g,
-                         const float* x,
-                         const float* dy,
-                         float* dw,
-                         GradMode mode);
+/// The passes, with operands as in conv_direct.h. Weights are not `on.prepared`.
+decltype(direct_forward) few_forward;
+decltype(direct_backward_data) few_backward_data;
+decltype(direct_backward_weight) few_backward_weight;
 inline constexpr ConvPath kFewPath{few_forward, few_backward_data, few_backward_weight};
 
 }  // namespace learn::cpu

@@ -125,13 +125,9 @@ void apply_epilogue(const ConvEpilogue& epilogue,
                     std::int64_t first,
                     std::int64_t last,
                     float* to) {
-  std::vector<float*> pixels(static_cast<std::size_t>(rows * images.to_w));
-  for (float*& pixel : pixels) {
-    pixel = to;
-    to += images.channels;
-  }
+  const std::int64_t pixels = rows * images.to_w;
   epilogue.apply(
-      pixels.data(), static_cast<std::int64_t>(pixels.size()), first, first, last - first);
+      row_pointers(to, pixels, images.channels).data(), pixels, first, first, last - first);
 }
 
 template <class T>

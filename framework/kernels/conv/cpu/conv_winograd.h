@@ -9,27 +9,10 @@ namespace learn::cpu {
 /// Returns whether the convolution is 3x3 with stride 1, one group and channels in multiples of 16.
 [[nodiscard]] bool winograd_applies(const ConvGeometry& g);
 
-/// Computes the forward pass; `bias` and `epilogue` may be null.
-void winograd_forward(const ConvResources& on,
-                      const ConvGeometry& g,
-                      const float* x,
-                      const float* weight,
-                      const float* bias,
-                      float* y,
-                      const ConvEpilogue* epilogue);
-void winograd_backward_data(const ConvResources& on,
-                            const ConvGeometry& g,
-                            const float* dy,
-                            const float* weight,
-                            float* dx,
-                            GradMode mode);
-void winograd_backward_weight(const ConvResources& on,
-                              const ConvGeometry& g,
-                              const float* x,
-                              const float* dy,
-                              float* dw,
-                              GradMode mode);
-
+/// The passes, with operands as in conv_direct.h.
+decltype(direct_forward) winograd_forward;
+decltype(direct_backward_data) winograd_backward_data;
+decltype(direct_backward_weight) winograd_backward_weight;
 inline constexpr ConvPath kWinogradPath{
     winograd_forward, winograd_backward_data, winograd_backward_weight};
 

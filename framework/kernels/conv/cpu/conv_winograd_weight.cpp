@@ -103,10 +103,7 @@ void multiply(const ConvResources& on,
 }
 
 std::vector<float*> rows_of(const WeightPass& p, float* du) {
-  std::vector<float*> rows(static_cast<std::size_t>(p.count_k));
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    rows[k] = du + (p.first_k + static_cast<std::int64_t>(k)) * p.x.c;
-  return rows;
+  return row_pointers(du + p.first_k * p.x.c, p.count_k, p.x.c);
 }
 
 /// Computes dw (+)= G^T du G.
