@@ -3,6 +3,9 @@
 #include "framework/kernels/conv/cpu/conv_direct.h"
 #include "tests/autograd/conv_values.h"
 
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
 #include <cmath>
 #include <vector>
 
@@ -67,5 +70,27 @@ class Expected {
   std::vector<double> y_ = in_double(y_before_), dx_ = in_double(dx_before_);
   std::vector<double> dw_ = in_double(dw_before_);
 };
+
+/// Checks all three passes of a path, for every instruction set whose kernels `fits` accepts.
+template <class Fits>
+void check_path(
+    const cpu::ConvPath& path, const ConvGeometry& g, GradMode mode, double allowed, Fits&& fits) {
+  const Expected expected(g, mode);
+  for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
+    if (kernels == nullptr || !fits(*kernels)) continue;
+    INFO(fmt::format("{}: {}, seed {}", kernels->name, text_of(g), test_seed()));
+    const Errors e = expected.errors_of(path, *kernels);
+    CHECK(e.forward < allowed);
+    CHECK(e.data < allowed);
+    CHECK(e.weight < allowed);
+  }
+}
+
+inline void check_path(const cpu::ConvPath& path,
+                       const ConvGeometry& g,
+                       GradMode mode,
+                       double allowed) {
+  check_path(path, g, mode, allowed, [](const cpu::simd::Kernels&) { return true; });
+}
 
 }  // namespace learn::test

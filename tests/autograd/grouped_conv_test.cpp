@@ -3,12 +3,9 @@
 #include "tests/autograd/conv_paths.h"
 
 #include <doctest/doctest.h>
-#include <fmt/core.h>
 
 using namespace learn;
 using namespace learn::kernels;
-using learn::test::Errors;
-using learn::test::Expected;
 
 namespace {
 
@@ -19,11 +16,6 @@ ConvGeometry geometry(const Shape& x,
                       Conv2dOptions options) {
   options.groups = x[3] / width;
   return conv2d_geometry(x, {x[3], window, window, width}, options);
-}
-
-/// Whether these kernels compute it.
-bool fits(const cpu::simd::Kernels& kernels, const ConvGeometry& g) {
-  return g.group_c() <= kernels.lanes && kernels.lanes <= g.c;
 }
 
 }  // namespace
@@ -50,18 +42,11 @@ TEST_CASE("narrow groups agree with the reference for every instruction set") {
                                 geometry({2, 6, 5, 20}, 3, 4, strided),
                                 geometry({3, 9, 9, 24}, 3, 8, same),
                                 geometry({2, 5, 5, 48}, 3, 16, strided)}) {
-    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
-      const Expected expected(g, mode);
-      for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
-        if (kernels == nullptr || !fits(*kernels, g)) continue;
-        INFO(fmt::format("{}: {}, seed {}", kernels->name, test::text_of(g), test::test_seed()));
-        const Errors e = expected.errors_of(cpu::kGroupedPath, *kernels);
-        // Sums of at most 144 terms, and of 2,880 pixels in parts of 224: eps * sqrt(224) is 2e-6.
-        CHECK(e.forward < 5e-6);
-        CHECK(e.data < 5e-6);
-        CHECK(e.weight < 5e-6);
-      }
-    }
+    // Sums of at most 144 terms, and of 2,880 pixels in parts of 224: eps * sqrt(224) is 2e-6.
+    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate})
+      test::check_path(cpu::kGroupedPath, g, mode, 5e-6, [&](const cpu::simd::Kernels& kernels) {
+        return g.group_c() <= kernels.lanes && kernels.lanes <= g.c;
+      });
   }
 }
 

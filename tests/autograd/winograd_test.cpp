@@ -14,8 +14,6 @@
 using namespace learn;
 using namespace learn::kernels;
 using learn::test::draw;
-using learn::test::Errors;
-using learn::test::Expected;
 using learn::test::in_double;
 
 namespace {
@@ -49,34 +47,16 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
                                 geometry({9, 8, 4, 16}, 80, same),
                                 geometry({1, 1, 1, 32}, 16, same),
                                 geometry({2, 8, 8, 272}, 144, same)}) {
-    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate}) {
-      const Expected expected(g, mode);
-      for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
-        if (kernels == nullptr) continue;
-        INFO(fmt::format("{}: {}, seed {}", kernels->name, test::text_of(g), test::test_seed()));
-        const Errors e = expected.errors_of(cpu::kWinogradPath, *kernels);
-        CHECK(e.forward < kAllowed);
-        CHECK(e.data < kAllowed);
-        CHECK(e.weight < kAllowed);
-      }
-    }
+    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate})
+      test::check_path(cpu::kWinogradPath, g, mode, kAllowed);
   }
 }
 
 TEST_CASE("the direct path agrees with the reference for every instruction set") {
   // Sums of up to 2448 terms in f32: eps * sqrt(2448) is 3e-6.
   for (const ConvGeometry& g : {geometry({2, 8, 8, 272}, 144, Conv2dOptions::symmetric(2, 1)),
-                                geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))}) {
-    const Expected expected(g, GradMode::accumulate);
-    for (const cpu::simd::Kernels* kernels : cpu::simd::supported_kernels().all) {
-      if (kernels == nullptr) continue;
-      INFO(kernels->name);
-      const Errors e = expected.errors_of(cpu::kDirectPath, *kernels);
-      CHECK(e.forward < 1e-5);
-      CHECK(e.data < 1e-5);
-      CHECK(e.weight < 1e-5);
-    }
-  }
+                                geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))})
+    test::check_path(cpu::kDirectPath, g, GradMode::accumulate, 1e-5);
 }
 
 namespace {
