@@ -16,6 +16,11 @@ struct BatchNormAttributes {
   Tensor running_mean, running_var;
 };
 
+/// Attributes of a layer normalization; its inputs are x, weight and bias.
+struct LayerNormAttributes {
+  float eps = 1e-5F;
+};
+
 /// Attributes of a product with a number.
 struct ScaleAttributes {
   double factor = 1;
@@ -33,6 +38,7 @@ using OpAttributes = std::variant<std::monostate,
                                   BatchNormAttributes,
                                   ConcatAttributes,
                                   Conv2dOptions,
+                                  LayerNormAttributes,
                                   Pool2dOptions,
                                   ScaleAttributes>;
 

@@ -147,6 +147,11 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
                              const BatchNormOptions& options,
                              ForwardMode mode);
 
+/// Layer normalization of each row of x (...,C): (x - mean) / sqrt(variance + eps) * weight + bias,
+/// with the biased variance. `weight` and `bias` (C) are f32 (f64 for f64 x), and so are the
+/// statistics. Under autocast x is cast to f32. Throws ShapeError, also for C = 0; DTypeError.
+[[nodiscard]] Var layer_norm(const Var& x, const Var& weight, const Var& bias, float eps = 1e-5F);
+
 /// w (K,...) = g v / ||v||, each of the K rows by itself (Salimans & Kingma 2016; PyTorch's
 /// weight_norm with dim 0): `v` of a floating dtype, which w has too, `g` (K) or (K,1,...) f32 (f64
 /// for f64 v). A row of zeros becomes NaN.
@@ -158,6 +163,7 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 [[nodiscard]] inline Var leaky_relu(const Var& x, float slope = 0.01F) {
   return activation(x, ActivationKind::leaky_relu(slope));
 }
+[[nodiscard]] inline Var relu6(const Var& x) { return activation(x, ActivationKind::relu6()); }
 [[nodiscard]] inline Var gelu(const Var& x) { return activation(x, ActivationKind::gelu()); }
 [[nodiscard]] inline Var silu(const Var& x) { return activation(x, ActivationKind::silu()); }
 

@@ -36,15 +36,13 @@ function(learn_settings target)
                              PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,object-size,alignment,pointer-overflow>)
     endif()
     target_link_options(${target} PUBLIC -fsanitize=${LEARN_SANITIZE})
+  elseif(LEARN_HAVE_GC_SECTIONS) # not with sanitizers, whose tables of globals refer to every global
+    target_link_options(${target} PUBLIC LINKER:--gc-sections) # halves a program that links the static libraries
   endif()
 endfunction()
 
 include(CheckLinkerFlag)
-# Not for the sanitizers' programs, whose tables of globals refer to every global.
-check_linker_flag(CXX -Wl,--gc-sections LEARN_HAVE_GC_SECTIONS)
-if(LEARN_HAVE_GC_SECTIONS AND NOT LEARN_SANITIZE)
-  add_link_options(-Wl,--gc-sections)
-endif()
+check_linker_flag(CXX LINKER:--gc-sections LEARN_HAVE_GC_SECTIONS)
 
 # Small files spend most of their compile time in headers, so these are precompiled: the standard library's for the
 # lower layers (in learn_tensor), also the modules' from there up (in learn_nn), and also doctest's for the tests (in

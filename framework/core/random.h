@@ -23,6 +23,7 @@ enum class RandomPurpose : std::uint16_t {
   synthetic = 6,
   mix = 7,
   test = 8,
+  noise = 9,
 };
 
 struct Random4 {

@@ -74,6 +74,15 @@ std::vector<Op> all_ops() {
       unary("log", ops::log),
       unary("pow", [](const Var& x) { return ops::pow(x, 3); }),
       unary("softplus", ops::softplus),
+      {"layer_norm",
+       {rows},
+       [](Tape& tape, const Vars& in) {
+         const std::int64_t columns = in[0].shape()[-1];
+         const auto full_of = [&](double value) {
+           return tape.input(full(tape.context().step(), {columns}, DType::f32, value));
+         };
+         return ops::layer_norm(in[0], full_of(1), full_of(0));
+       }},
       unary("softmax", ops::softmax),
       unary("log_softmax", ops::log_softmax),
       binary("add", ops::add),

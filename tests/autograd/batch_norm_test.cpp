@@ -70,8 +70,7 @@ OpCase batch_norm_case(const Variant& v) {
   op.reduction = rows;
   // xhat and the two means of the gradient are rounded one after the other.
   op.units = 8;
-  op.inner_kinks = v.activation.name == ActivationKind::Name::relu ||
-                   v.activation.name == ActivationKind::Name::leaky_relu;
+  op.inner_kinks = !is_smooth(v.activation) && v.activation.name != ActivationKind::Name::identity;
   op.mode = v.mode;
   return op;
 }
@@ -103,6 +102,23 @@ TEST_CASE("batch norm: the gradient of a residual that was computed") {
     };
     test::test_op(op);
   }
+}
+
+// One gradient of the residual is added to what the other norm has written; dx is overwritten.
+TEST_CASE("batch norm: two that share their residual") {
+  for (const ActivationKind& activation :
+       {ActivationKind::relu(), ActivationKind::leaky_relu(), ActivationKind::silu()})
+    for (const Shape& shape : {Shape{3, 2, 3, 4}, Shape{7, 530}}) {
+      OpCase op = batch_norm_case({shape, activation, Residual::before});
+      op.name += " shared residual";
+      op.inputs.push_back({.name = "x of the second", .shape = shape, .low = -1, .high = 2});
+      op.call = [call = op.call](Tape& tape, std::span<const Var> in) {
+        std::vector<Var> second(in.begin(), in.end());
+        second[0] = in[6];
+        return ops::add(call(tape, in), call(tape, second));
+      };
+      test::test_op(op);
+    }
 }
 
 // One of the two gradients is added to what the other norm has written, the other overwrites.

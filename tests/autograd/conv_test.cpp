@@ -42,7 +42,7 @@ OpCase conv_case(const ConvCase& c) {
       .reduction = std::max({g.r * g.s * g.group_c(), g.r * g.s * g.group_k(), g.n * g.p * g.q}),
       // Each product is rounded or fused, and each sum: three roundings where one is counted.
       // Winograd's transforms add more (see winograd_test.cpp).
-      .units = cpu::winograd_applies(g) ? 12.0 : 4.0};
+      .units = cpu::winograd_variant(cpu::simd::best_kernels(), g) != nullptr ? 12.0 : 4.0};
   if (c.bias) op.inputs.push_back({.name = "bias", .shape = {g.k}});
   return op;
 }

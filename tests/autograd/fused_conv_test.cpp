@@ -79,11 +79,15 @@ TEST_CASE("a normalization fused into a convolution has the bits of a separate o
   const std::vector<ActivationKind> activations{ActivationKind::identity(),
                                                 ActivationKind::relu(),
                                                 ActivationKind::leaky_relu(0.1F),
+                                                ActivationKind::relu6(),
                                                 ActivationKind::gelu()};
   const std::vector<Pair> pairs{
       {2, 16, 32, 48, 3, kSame},                              // Winograd, block by block
       {3, 8, 144, 160, 3, kSame},                             // Winograd, stage by stage
       {1, 9, 16, 32, 3, kSame},                               // tiles that stick out
+      {2, 8, 64, 80, 3, Conv2dOptions::symmetric(1, 1, 4)},   // Winograd in groups
+      {3, 16, 32, 100, 3, Conv2dOptions::symmetric(2, 1)},    // of every second pixel
+      {2, 8, 16, 100, 5, Conv2dOptions::symmetric(1, 2)},     // of a larger window
       {2, 9, 5, 7, 3, Conv2dOptions::symmetric(2, 1)},        // odd channels
       {2, 8, 70, 40, 1, Conv2dOptions::symmetric(1, 0)},      // several panels
       {1, 4, 512, 512, 3, kSame},                             // deep, in parts

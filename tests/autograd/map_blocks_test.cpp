@@ -174,3 +174,55 @@ TEST_CASE("permute: every order of four dimensions") {
       } while (std::ranges::next_permutation(order).found);
     }
 }
+
+TEST_CASE("slice: steps along each dimension, forwards and backwards") {
+  Context ctx(test::fast_context(2));
+  const Shape shape{5, 9, 33, 4};
+  struct Part {
+    std::vector<kernels::Slice> slices;
+    Shape shape;
+  };
+  for (const auto& [slices, part] : {Part{{{0, 1}, {0, 1}, {32, -1}, {0, 1}}, shape},
+                                     Part{{{0, 1}, {0, 1}, {0, 1}, {0, 1}}, shape},
+                                     Part{{{4, -2}, {1, 3}, {2, 5}, {3, -1}}, {3, 3, 7, 4}},
+                                     Part{{{2, 1}, {3, 1}, {0, 1}, {0, 1}}, {1, 6, 33, 4}},
+                                     Part{{{0, 1}, {8, -8}, {32, -32}, {1, 0}}, {5, 2, 2, 3}},
+                                     Part{{{0, 1}, {9, 1}, {0, 1}, {0, 1}}, {5, 0, 33, 4}}})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      CAPTURE(part);
+      CAPTURE(dtype);
+      const Tensor x = numbers(ctx, shape, dtype);
+      const Tensor x0 = to_host(ctx, x);
+      const auto expected = [&, &slices = slices, &part = part](std::int64_t i) {
+        std::int64_t at = 0;
+        std::int64_t stride = 1;
+        for (int d = 3; d >= 0; --d) {
+          const kernels::Slice& slice = slices[static_cast<std::size_t>(d)];
+          at += (slice.first + i % part[d] * slice.step) * stride;
+          i /= part[d];
+          stride *= shape[d];
+        }
+        return get(x0, at);
+      };
+      Tensor y = put_full(ctx, part, dtype, 1);
+      kernels::slice(ctx, x, slices, y, GradMode::accumulate);
+      CHECK(first_wrong(to_host(ctx, y), [&](std::int64_t i) { return expected(i) + 1; }) == -1);
+      kernels::slice(ctx, x, slices, y);
+      CHECK(first_wrong(to_host(ctx, y), expected) == -1);
+    }
+}
+
+TEST_CASE("slice: elements that are not there are refused") {
+  Context ctx(test::fast_context(1));
+  const Tensor x = put_full(ctx, {3, 4}, DType::f32, 1);
+  const auto refused = [&](const std::vector<kernels::Slice>& slices, const Shape& shape) {
+    Tensor y = put_full(ctx, shape, DType::f32, 0);
+    CHECK_THROWS_AS(kernels::slice(ctx, x, slices, y), ShapeError);
+  };
+  refused({{0, 1}, {1, 1}}, {3, 4});
+  refused({{0, 1}, {2, -1}}, {3, 4});
+  refused({{-1, 1}, {0, 1}}, {2, 4});
+  refused({{0, 2}, {0, 1}}, {3, 4});
+  refused({{0, 1}}, {3, 4});
+  refused({{0, 1}, {0, 1}}, {12});
+}

@@ -18,18 +18,27 @@ using learn::test::in_double;
 
 namespace {
 
-/// With windows of 3 x 3 and `k` channels of results.
-ConvGeometry geometry(const Shape& x, std::int64_t k, const Conv2dOptions& options) {
-  return conv2d_geometry(x, {k, 3, 3, x[3]}, options);
+/// With `k` channels of results.
+ConvGeometry geometry(const Shape& x,
+                      std::int64_t k,
+                      const Conv2dOptions& options,
+                      std::int64_t window = 3) {
+  return conv2d_geometry(x, {k, window, window, x[3]}, options);
 }
 
-// Operands are uniform in [-1, 1) and errors are relative to the results' rms. Rows of B^T and A^T
-// sum up to 10 and 19 in magnitude, in each of two dimensions, and most of that cancels; so
-// F(4x4,3x3) loses 3 to 5 bits against the plain sum, whose largest errors here are 2e-6. Like
+// Operands are uniform in [-1, 1) and errors are relative to the results' rms. Rows of the matrices
+// of F(4x4,3x3) sum up to 7 and 11 in magnitude, in each of two dimensions, and most of that
+// cancels; so it loses 2 to 4 bits against the plain sum, whose largest errors here are 2e-6. Like
 // those, its errors grow with the square root of the channels summed in one chain, at most 256
-// (kDepth): the largest were 2.4e-5 for 80 channels and 7.5e-5 for 272, over three seeds. Twice
-// that is allowed; one dropped product in 9 * 272 would change a result by 2e-2.
-constexpr double kAllowed = 1.5e-4;
+// (kDepth): the largest were 2.3e-5 for 272 channels, 2.2e-5 with stride 2 and 2.1e-5 with 5x5
+// windows, over three seeds. Twice that is allowed; one dropped product in 9 * 272 would change a
+// result by 2e-2.
+constexpr double kAllowed = 5e-5;
+
+void check(const ConvGeometry& g) {
+  for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate})
+    test::check_path(cpu::kWinogradPath, g, mode, kAllowed);
+}
 
 }  // namespace
 
@@ -46,10 +55,47 @@ TEST_CASE("Winograd agrees with the reference for every instruction set") {
                                 geometry({2, 3, 3, 16}, 16, wide),
                                 geometry({9, 8, 4, 16}, 80, same),
                                 geometry({1, 1, 1, 32}, 16, same),
-                                geometry({2, 8, 8, 272}, 144, same)}) {
-    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate})
-      test::check_path(cpu::kWinogradPath, g, mode, kAllowed);
-  }
+                                geometry({2, 7, 5, 17}, 30, same),
+                                geometry({2, 6, 6, 40}, 23, same),
+                                geometry({3, 8, 8, 30}, 290, same),
+                                geometry({2, 8, 8, 272}, 144, same)})
+    check(g);
+}
+
+TEST_CASE("Winograd with a window that moves by two pixels agrees with the reference") {
+  const Conv2dOptions same = Conv2dOptions::symmetric(2, 1);
+  const Conv2dOptions none = Conv2dOptions::symmetric(2, 0);
+  const Conv2dOptions uneven{.stride_h = 2, .stride_w = 2, .pad_bottom = 1, .pad_left = 2};
+  const Conv2dOptions wide{
+      .stride_h = 2, .stride_w = 2, .pad_top = 3, .pad_bottom = 4, .pad_left = 5, .pad_right = 4};
+  for (const ConvGeometry& g : {geometry({3, 16, 16, 16}, 32, same),
+                                geometry({2, 8, 8, 48}, 16, same),
+                                geometry({1, 13, 7, 16}, 16, same),
+                                geometry({1, 14, 9, 32}, 48, none),
+                                geometry({2, 7, 10, 16}, 32, uneven),
+                                geometry({2, 3, 4, 16}, 16, wide),
+                                geometry({1, 1, 1, 32}, 16, same),
+                                geometry({2, 9, 11, 33}, 18, same),
+                                geometry({2, 8, 8, 272}, 144, same)})
+    check(g);
+}
+
+TEST_CASE("Winograd in groups agrees with the reference") {
+  check(conv2d_geometry({2, 9, 6, 64}, {96, 3, 3, 16}, Conv2dOptions::symmetric(1, 1, 4)));
+  check(conv2d_geometry({3, 8, 8, 66}, {46, 3, 3, 33}, Conv2dOptions::symmetric(2, 1, 2)));
+  check(conv2d_geometry({1, 6, 6, 51}, {60, 5, 5, 17}, Conv2dOptions::symmetric(1, 2, 3)));
+}
+
+TEST_CASE("Winograd of 5x5 windows agrees with the reference") {
+  const Conv2dOptions same = Conv2dOptions::symmetric(1, 2);
+  const Conv2dOptions uneven{.pad_top = 4, .pad_right = 1};
+  const Conv2dOptions wide{.pad_top = 5, .pad_bottom = 4, .pad_left = 6, .pad_right = 5};
+  for (const ConvGeometry& g : {geometry({3, 8, 8, 16}, 32, same, 5),
+                                geometry({1, 7, 9, 48}, 16, Conv2dOptions::symmetric(1, 0), 5),
+                                geometry({2, 6, 5, 17}, 32, uneven, 5),
+                                geometry({2, 3, 1, 16}, 30, wide, 5),
+                                geometry({2, 8, 8, 272}, 144, same, 5)})
+    check(g);
 }
 
 TEST_CASE("the direct path agrees with the reference for every instruction set") {
@@ -57,6 +103,23 @@ TEST_CASE("the direct path agrees with the reference for every instruction set")
   for (const ConvGeometry& g : {geometry({2, 8, 8, 272}, 144, Conv2dOptions::symmetric(2, 1)),
                                 geometry({2, 5, 7, 3}, 33, Conv2dOptions::symmetric(1, 1))})
     test::check_path(cpu::kDirectPath, g, GradMode::accumulate, 1e-5);
+}
+
+TEST_CASE("products on the direct path agree with the reference") {
+  const Conv2dOptions product = Conv2dOptions::symmetric(1, 0);
+  // Gradients of weights in one task and in many: for panels, rows and chunks of pixels; with rows
+  // that are copied and not; rows and panels that do not divide; images of one pixel.
+  for (const ConvGeometry& g : {geometry({2, 9, 9, 130}, 300, product, 1),
+                                geometry({40, 1, 1, 610}, 520, product, 1),
+                                geometry({3, 20, 20, 70}, 577, product, 1),
+                                geometry({5, 1, 1, 33}, 1030, product, 1),
+                                geometry({2, 7, 5, 96}, 40, Conv2dOptions::symmetric(2, 1), 1)})
+    for (const GradMode mode : {GradMode::overwrite, GradMode::accumulate})
+      test::check_path(cpu::kDirectPath, g, mode, 1e-5);  // sums of up to 1,200 terms
+  test::check_path(cpu::kDirectPath,
+                   conv2d_geometry({2, 12, 12, 128}, {512, 1, 1, 64}, {.groups = 2}),
+                   GradMode::accumulate,
+                   1e-5);
 }
 
 namespace {
@@ -143,8 +206,11 @@ struct Direct {
   friend bool operator==(const Direct&, const Direct&) = default;
 };
 
-Direct direct_passes(const Shape& images, std::int64_t k, bool winograd) {
-  const ConvGeometry g = geometry(images, k, Conv2dOptions::symmetric(1, 1));
+Direct direct_passes(const Shape& images,
+                     std::int64_t k,
+                     bool winograd,
+                     const Conv2dOptions& options = Conv2dOptions::symmetric(1, 1)) {
+  const ConvGeometry g = geometry(images, k, options);
   Context ctx(
       {.device = Device::cpu(), .threads = 2, .winograd = winograd, .arena = {.guard = true}});
   const cpu::ConvResources on{ctx.threads(), ctx.step(), cpu::simd::best_kernels()};
@@ -179,9 +245,20 @@ TEST_CASE("without Winograd all three passes have the direct path's bits") {
 }
 
 TEST_CASE("Winograd is used where its tiles pay for the transformed weights") {
-  CHECK(direct_passes({3, 4, 4, 16}, 16, true) == Direct{true, true, true});
-  CHECK(direct_passes({4, 4, 4, 16}, 16, true) == Direct{false, false, true});
+  CHECK(direct_passes({3, 4, 4, 64}, 64, true) == Direct{true, true, true});
+  CHECK(direct_passes({4, 4, 4, 64}, 64, true) == Direct{false, false, false});
   CHECK(direct_passes({2, 5, 8, 16}, 16, true) == Direct{false, false, false});
-  CHECK(direct_passes({16, 4, 4, 272}, 512, true) == Direct{true, true, true});
-  CHECK(direct_passes({17, 4, 4, 272}, 512, true) == Direct{false, false, false});
+  CHECK(direct_passes({8, 4, 4, 64}, 72, true) == Direct{true, true, true});
+  CHECK(direct_passes({9, 4, 4, 64}, 72, true) == Direct{false, false, false});
+  CHECK(direct_passes({19, 4, 4, 272}, 512, true) == Direct{false, false, true});
+  CHECK(direct_passes({20, 4, 4, 272}, 512, true) == Direct{false, false, false});
+}
+
+TEST_CASE("Winograd of a window that moves by two pixels is used for many and full tiles") {
+  const Conv2dOptions two = Conv2dOptions::symmetric(2, 1);
+  CHECK(direct_passes({3, 8, 8, 64}, 64, true, two) == Direct{true, true, true});
+  CHECK(direct_passes({4, 8, 8, 64}, 64, true, two) == Direct{false, false, false});
+  CHECK(direct_passes({8, 8, 10, 64}, 64, true, two) == Direct{true, true, true});
+  CHECK(direct_passes({47, 8, 8, 64}, 72, true, two) == Direct{true, true, true});
+  CHECK(direct_passes({48, 8, 8, 64}, 72, true, two) == Direct{false, false, false});
 }

@@ -86,7 +86,8 @@ labels = torch.tensor([2, 0, 3])
 soft = torch.softmax(rand(3, 4), 1)
 case("weighted", lambda p, y, w: F.cross_entropy(p, y, weight=w), far, constants=[labels, pos])
 case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25), x, constants=[labels, pos])
-case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25), x, constants=[soft, pos])
+# PyTorch divides by the 3 samples, the library by what their targets weigh.
+case("weighted smooth", lambda p, y, w: F.cross_entropy(p, y, weight=w, label_smoothing=0.25) * 3 / (y * w).sum(), x, constants=[soft, pos])
 case("cosine", lambda p, y: F.cosine_embedding_loss(p, y, torch.ones(3)), x, constants=[t])
 case("mse", F.mse_loss, x, constants=[t])
 case("cross_entropy", F.cross_entropy, far, constants=[labels])
@@ -95,6 +96,7 @@ case("cross_entropy smooth", lambda p, y: F.cross_entropy(p, y, label_smoothing=
 at_ends = [inf, -inf, nan, 0.0, 2.0, -2.0]
 case("relu", F.relu, at_ends)
 case("leaky_relu", lambda x: F.leaky_relu(x, 0.125), at_ends)
+case("relu6", F.relu6, [*at_ends, 6.0, 7.0])
 case("silu", F.silu, [inf, nan, 0.0, 2.0, -2.0])
 case("softplus", F.softplus, [inf, -inf, nan])
 case("pow 2", lambda x: torch.pow(x, 2), [-inf, nan])

@@ -62,7 +62,8 @@ TEST_CASE("activations in f32 stay within three units of double") {
   }
 }
 
-TEST_CASE("at NaN relu passes the gradient on, and leaky relu its negative slope of it") {
+TEST_CASE(
+    "at NaN relu passes the gradient on and relu6 none of it and leaky relu its negative slope") {
   for (const bool reference : {false, true}) {
     Context ctx({.threads = 1, .reference = reference});
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
@@ -76,6 +77,7 @@ TEST_CASE("at NaN relu passes the gradient on, and leaky relu its negative slope
         return get(dx, 0) / 3;
       };
       CHECK(slope(ActivationKind::relu()) == 1);
+      CHECK(slope(ActivationKind::relu6()) == 0);
       CHECK(slope(ActivationKind::leaky_relu(0.125F)) == 0.125);
       CHECK(slope(ActivationKind::identity()) == 1);
     }

@@ -7,6 +7,7 @@
 #include "framework/kernels/loss/mse.h"
 #include "framework/kernels/loss/softmax_cross_entropy.h"
 #include "framework/kernels/norm/batch_norm.h"
+#include "framework/kernels/norm/layer_norm.h"
 #include "framework/kernels/norm/weight_norm.h"
 #include "framework/kernels/optim/optim.h"
 #include "framework/kernels/pool/pool.h"
@@ -226,6 +227,41 @@ TEST_CASE("batch normalization refuses mismatched operands") {
                                       make({2, 3}),
                                       out);
        }},
+  });
+}
+
+TEST_CASE("layer norm refuses mismatched operands") {
+  Operands make;
+  Context& ctx = make.ctx;
+  const auto forward = [&](const Tensor& x, const Tensor& weight, const Tensor& y) {
+    return [&, x, weight, y] {
+      Tensor out = y;
+      kernels::LayerNormStatistics statistics{make({2}), make({2})};
+      kernels::layer_norm_forward(ctx, {x, weight, make({3})}, 1e-5F, out, statistics);
+    };
+  };
+  const auto backward = [&](const Tensor& dx, const Tensor& dbias) {
+    return [&, dx, dbias] {
+      kernels::LayerNormGradients out{{dx}, {}, {dbias}};
+      kernels::layer_norm_backward(
+          ctx, {make({2, 3}), make({3}), make({3})}, {make({2}), make({2})}, make({2, 3}), out);
+    };
+  };
+  check_refusals({
+      {"layer_norm: x must be (...,C) with at least one value per row, not (2,0)",
+       forward(make({2, 0}), make({0}), make({2, 0}))},
+      {"layer_norm: weight must be (3) for x (2,3), not (2)",
+       forward(make({2, 3}), make({2}), make({2, 3}))},
+      {"layer_norm: weight must be f32 for f16 x, not f16",
+       forward(make({2, 3}, DType::f16), make({3}, DType::f16), make({2, 3}, DType::f16))},
+      {"layer_norm: mean must be (3) for x (3,3), not (2)",
+       forward(make({3, 3}), make({3}), make({3, 3}))},
+      {"layer_norm: y has shape (3,2), x has (2,3)",
+       forward(make({2, 3}), make({3}), make({3, 2}))},
+      {"layer_norm: y is f16, x is f32",
+       forward(make({2, 3}), make({3}), make({2, 3}, DType::f16))},
+      {"layer_norm: dx is f16, x is f32", backward(make({2, 3}, DType::f16), make({3}))},
+      {"layer_norm: dbias must be (3) for x (2,3), not (2)", backward(make({2, 3}), make({2}))},
   });
 }
 

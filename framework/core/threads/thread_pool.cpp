@@ -2,11 +2,13 @@
 
 #include "framework/core/error.h"
 #include "framework/core/round_up.h"
+#include "framework/core/seconds_since.h"
 #include "framework/core/threads/processors.h"
 #include "framework/core/threads/start_threads.h"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -122,6 +124,18 @@ struct ThreadPool::Impl {
     if (job.error) std::rethrow_exception(job.error);
   }
 
+  void run_recorded(std::int64_t n, FunctionRef<void(std::int64_t)> task) {
+    std::vector<double>& seconds = loops->emplace_back();
+    inside_task = true;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      task(i);
+      seconds.push_back(seconds_since(begin));
+    }
+    inside_task = false;
+  }
+
+  std::vector<std::vector<double>>* loops = nullptr;  // if calls are recorded
   const int processors;
   const int spins;
   std::mutex callers;
@@ -143,11 +157,17 @@ int ThreadPool::threads() const noexcept { return static_cast<int>(impl_->worker
 
 void ThreadPool::run(std::int64_t n, FunctionRef<void(std::int64_t)> task) {
   if (n <= 0) return;
+  if (impl_->loops != nullptr && !inside_task) return impl_->run_recorded(n, task);
   if (n == 1 || impl_->workers.empty() || inside_task) {
     for (std::int64_t i = 0; i < n; ++i) task(i);
     return;
   }
   impl_->run(n, task);
+}
+
+void ThreadPool::record(std::vector<std::vector<double>>* loops) {
+  check<UsageError>(threads() == 1, "loops of {} threads cannot be recorded, only of 1", threads());
+  impl_->loops = loops;
 }
 
 std::int64_t ThreadPool::chunk_count(std::int64_t n, std::int64_t grain) noexcept {

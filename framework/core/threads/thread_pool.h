@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace learn {
 
@@ -40,6 +41,11 @@ class ThreadPool {
                   FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> body);
   /// How many chunks `for_chunks(n, grain, ...)` makes; 0 if n is 0.
   [[nodiscard]] static std::int64_t chunk_count(std::int64_t n, std::int64_t grain) noexcept;
+
+  /// Appends the seconds of all tasks of each later call of `run` to `loops`, for a model of more
+  /// threads (apps/bench/bench_scaling.cpp); null ends that. Throws UsageError unless there is one
+  /// thread.
+  void record(std::vector<std::vector<double>>* loops);
 
   static constexpr std::int64_t kMaxChunks =
       64;  ///< enough to balance 16 cores, few enough to add up

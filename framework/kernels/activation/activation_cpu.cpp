@@ -49,12 +49,12 @@ void activation_forward(
   if (is_smooth(kind)) {
     if constexpr (std::same_as<T, float>)
       return threads.parallel_for(n, kGrain, [=](std::int64_t begin, std::int64_t end) {
-        smooth_values(kind, x + begin, y + begin, end - begin);
+        activation_values(kind, x + begin, y + begin, end - begin);
       });
     else
       return for_loaded_strips(
           threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
-            smooth_values(kind, strip, count);
+            activation_values(kind, strip, count);
             T* out = y + first;
             LEARN_VECTORIZE
             for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<T>(strip[i]);
@@ -80,9 +80,9 @@ void activation_backward(ThreadPool& threads,
     return for_loaded_strips(
         threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
           if constexpr (std::same_as<T, float>)
-            smooth_slopes(kind, x + first, strip, count);
+            activation_slopes(kind, x + first, strip, count);
           else
-            smooth_slopes(kind, strip, count);
+            activation_slopes(kind, strip, count);
           write(mode, dy + first, dx + first, count, [=](std::int64_t i) { return strip[i]; });
         });
   with_slope(kind, [&](auto slope) {

@@ -7,7 +7,7 @@ namespace learn {
 
 /// An activation function and its parameter.
 struct ActivationKind {
-  enum class Name : std::uint8_t { identity, relu, leaky_relu, gelu, silu };
+  enum class Name : std::uint8_t { identity, relu, leaky_relu, relu6, gelu, silu };
   Name name = Name::relu;
   float slope = 0.01F;  ///< leaky_relu only: the factor of negative inputs
 
@@ -17,6 +17,8 @@ struct ActivationKind {
   [[nodiscard]] static constexpr ActivationKind leaky_relu(float slope = 0.01F) {
     return {Name::leaky_relu, slope};
   }
+  /// Returns min(max(x, 0), 6).
+  [[nodiscard]] static constexpr ActivationKind relu6() { return {Name::relu6, 0}; }
   /// Returns the exact form, x * Phi(x) with the normal distribution's Phi (PyTorch's
   /// approximate='none').
   [[nodiscard]] static constexpr ActivationKind gelu() { return {Name::gelu, 0}; }
@@ -35,9 +37,15 @@ inline constexpr std::array kActivations{
     NamedActivation{ActivationKind::identity(), "identity"},
     NamedActivation{ActivationKind::relu(), "relu"},
     NamedActivation{ActivationKind::leaky_relu(), "leaky_relu"},
+    NamedActivation{ActivationKind::relu6(), "relu6"},
     NamedActivation{ActivationKind::gelu(), "gelu"},
     NamedActivation{ActivationKind::silu(), "silu"},
 };
+
+/// Returns false for the piecewise linear ones.
+[[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
+  return kind.name == ActivationKind::Name::gelu || kind.name == ActivationKind::Name::silu;
+}
 
 [[nodiscard]] constexpr const char* name_of(const ActivationKind& kind) {
   return kActivations.at(static_cast<std::size_t>(kind.name)).name;

@@ -120,7 +120,7 @@ Expr pow(const Expr& base, const Expr& exponent) {
 Expr minimum(const Expr& a, const Expr& b) { return make(Op::minimum, {a, b}); }
 Expr maximum(const Expr& a, const Expr& b) { return make(Op::maximum, {a, b}); }
 Expr clamp(const Expr& x, const Expr& low, const Expr& high) {
-  return select(x <= low, low, select(high <= x, high, x));
+  return make(Op::clamp, {x, low, high});
 }
 
 }  // namespace learn::expr

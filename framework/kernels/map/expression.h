@@ -40,6 +40,7 @@ enum class Op : std::uint8_t {
   less_equal,
   equal,
   select,
+  clamp,
 };
 
 /// An expression of arguments and numbers. It is cheap to copy, and parts may be shared.

@@ -119,6 +119,13 @@ std::vector<Flow> passed_on(const Expr& f, const Expr& y, const Expr& dy) {
       return {to_chosen(in[1] < in[0]), to_chosen(in[0] < in[1])};
     case Op::maximum:
       return {to_chosen(in[0] < in[1]), to_chosen(in[1] < in[0])};
+    case Op::clamp: {
+      const Expr is_low = in[0] <= in[1];
+      const Expr is_high = in[2] <= in[0];
+      return {Flow{dy, {{is_low, false}, {is_high, false}}},
+              Flow{dy, {{is_low, true}}},
+              Flow{dy, {{is_low, false}, {is_high, true}}}};
+    }
     case Op::select:
       return {{0}, {dy, {{in[0], true}}}, {dy, {{in[0], false}}}};
   }

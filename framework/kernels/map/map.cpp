@@ -111,6 +111,24 @@ void run(Context& ctx, MapArgs& args, std::span<MapResult> results) {
     with_executor(ctx, [&](const auto& exec) { map(exec, args); });
 }
 
+void check_copy(Context& ctx, const char* op, const Tensor& x, const MapResult& result) {
+  check_dtype(op, result);
+  for (const Tensor* tensor : {&x, &result.tensor}) {
+    check_f64(ctx, op, tensor->dtype(), result.tensor.dtype() == DType::f64);
+    check_device(ctx, op, *tensor);
+  }
+}
+
+/// Copies elements, which have these strides from `data` on, to a checked result.
+void run_copy(
+    Context& ctx, const std::byte* data, DType dtype, const Strides& strides, MapResult& result) {
+  static const MapProgram kSame = compile(expr::arg(0));
+  MapArgs args{.program = kSame};
+  args.in[0] = {.data = data, .dtype = dtype};
+  std::ranges::copy(strides, args.in[0].strides);
+  run(ctx, args, std::span(&result, 1));
+}
+
 }  // namespace
 
 Shape broadcast_shape(std::string_view op, std::span<const Shape> shapes) {
@@ -211,9 +229,44 @@ void one_hot(Context& ctx, const Tensor& classes, Tensor& y) {
   run(ctx, args, std::span(&result, 1));
 }
 
+void slice(Context& ctx, const Tensor& x, std::span<const Slice> slices, Tensor& y, GradMode mode) {
+  constexpr const char* kOp = "slice";
+  const Shape& from = x.shape();
+  check(slices.size() == static_cast<std::size_t>(from.rank()) && y.shape().rank() == from.rank(),
+        "{}: {} slices of {} cannot make {}",
+        kOp,
+        slices.size(),
+        from,
+        y.shape());
+  MapResult result{y, mode};
+  check_copy(ctx, kOp, x, result);
+  Strides strides = dense_strides(from);
+  std::int64_t offset = 0;
+  for (int d = 0; d < from.rank(); ++d) {
+    const auto& [first, step] = slices[static_cast<std::size_t>(d)];
+    const std::int64_t count = y.shape()[d];
+    const std::int64_t last = first + step * (count - 1);
+    check(count == 0 || (std::min(first, last) >= 0 && std::max(first, last) < from[d]),
+          "{}: {} elements from {} on in steps of {} leave dimension {} of {}",
+          kOp,
+          count,
+          first,
+          step,
+          d,
+          from);
+    std::int64_t& stride = strides[static_cast<std::size_t>(d)];
+    offset += first * stride;
+    stride *= step;
+  }
+  run_copy(ctx,
+           x.raw() + offset * static_cast<std::int64_t>(size_of(x.dtype())),
+           x.dtype(),
+           strides,
+           result);
+}
+
 void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& y, GradMode mode) {
   constexpr const char* kOp = "permute";
-  static const MapProgram kSame = compile(expr::arg(0));
   const Strides strides = dense_strides(x.shape());
   const auto rank = static_cast<std::size_t>(x.shape().rank());
   Strides permuted{};
@@ -243,15 +296,8 @@ void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& 
         shape,
         y.shape());
   MapResult result{y, mode};
-  check_dtype(kOp, result);
-  for (const Tensor* tensor : {&x, static_cast<const Tensor*>(&y)}) {
-    check_f64(ctx, kOp, tensor->dtype(), y.dtype() == DType::f64);
-    check_device(ctx, kOp, *tensor);
-  }
-  MapArgs args{.program = kSame};
-  args.in[0] = {.data = x.raw(), .dtype = x.dtype()};
-  std::ranges::copy(permuted, args.in[0].strides);
-  run(ctx, args, std::span(&result, 1));
+  check_copy(ctx, kOp, x, result);
+  run_copy(ctx, x.raw(), x.dtype(), permuted, result);
 }
 
 }  // namespace learn::kernels

@@ -3,6 +3,7 @@
 #include "framework/kernels/map/program.h"
 #include "framework/runtime/context.h"
 
+#include <cstdint>
 #include <span>
 
 /// Elementwise programs over tensors of any shape (ADR 0031).
@@ -37,6 +38,21 @@ void map(Context& ctx,
 /// Computes y (+)= x with its dimensions permuted: y's dimension i is x's dimension `order[i]`.
 /// Throws ShapeError, DTypeError, DeviceError.
 void permute(Context& ctx, const Tensor& x, std::span<const int> order, Tensor& y, GradMode mode);
+
+/// The elements of a dimension that `slice` takes: first, first + step, and so on.
+struct Slice {
+  std::int64_t first = 0;
+  std::int64_t step = 1;  ///< may be negative
+};
+
+/// Computes y (+)= the elements of x that the slices select, one slice for each dimension, as many
+/// elements as y has. y must not overlap x. Throws ShapeError, also for a slice that leaves x,
+/// DTypeError, DeviceError.
+void slice(Context& ctx,
+           const Tensor& x,
+           std::span<const Slice> slices,
+           Tensor& y,
+           GradMode mode = GradMode::overwrite);
 
 /// Sets y (...,classes) to 1 at the class given by `classes` (...), i64 or another integer type,
 /// and to 0 elsewhere. A class out of range gives zeros only. Throws ShapeError, DTypeError,

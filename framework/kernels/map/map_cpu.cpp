@@ -24,6 +24,9 @@ using kernels::MapOutput;
 using kernels::MapProgram;
 
 constexpr std::int64_t kGrain = 16384;
+/// Floats between the blocks of two operands. Without them, a load and a store would have the same
+/// lowest bits of their addresses, and CPUs let such a load wait.
+constexpr std::int64_t kGap = 80;
 
 /// Returns how many elements an instruction computes at once: enough to amortise its dispatch, and
 /// few enough that a program's registers stay in the first-level cache.
@@ -62,6 +65,16 @@ void compute_select(
   simd::run([=] {
     LEARN_VECTORIZE
     for (std::int64_t i = 0; i < n; ++i) to[i] = condition[i] != 0 ? a[i] : b[i];
+  });
+}
+
+void compute_clamp(std::int64_t n, float* to, const float* x, const float* low, const float* high) {
+  simd::run([=] {
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float bounded = high[i] <= x[i] ? high[i] : x[i];
+      to[i] = x[i] <= low[i] ? low[i] : bounded;
+    }
   });
 }
 
@@ -184,6 +197,8 @@ void compute(const MapInstruction& one, const Block& block, float* to) {
       return compute_sine(one.op, n, to, a);
     case Op::select:
       return compute_select(n, to, a, b, block.operand[one.c]);
+    case Op::clamp:
+      return compute_clamp(n, to, a, b, block.operand[one.c]);
     case Op::negate:
     case Op::abs:
     case Op::sign:
@@ -434,11 +449,11 @@ void map(const Exec& exec, const MapArgs& args) {
   const Plan plan(args);
   std::int64_t repeated = 0;
   for (const std::int64_t length : plan.periods) repeated += length == 0 ? 0 : plan.block + length;
-  const std::int64_t registers = (program.registers + program.numbers) * plan.block;
+  const std::int64_t registers = (program.registers + program.numbers) * (plan.block + kGap);
   TaskBuffers buffers(exec.workspace, exec.threads, registers + repeated);
   exec.threads.parallel_for(args.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const TaskBuffers::Lease lease(buffers);
-    Block block{.memory = lease.data(), .size = plan.block, .operand = {}, .repeated = {}};
+    Block block{.memory = lease.data(), .size = plan.block + kGap, .operand = {}, .repeated = {}};
     const std::int64_t most = std::min(plan.block, end - begin);
     for (int k = 0; k < program.numbers; ++k) {
       float* values = block.own(program.registers + k);

@@ -100,6 +100,8 @@ __device__ float result(Op op, float a, float b, float c) {
       return a <= b ? 1.0F : 0.0F;
     case Op::equal:
       return a == b ? 1.0F : 0.0F;
+    case Op::clamp:
+      return a <= b ? b : c <= a ? c : a;
     default:
       return a != 0 ? b : c;
   }

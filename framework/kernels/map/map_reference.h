@@ -62,6 +62,8 @@ namespace learn::reference {
       return a <= b ? 1 : 0;
     case Op::equal:
       return a == b ? 1 : 0;
+    case Op::clamp:
+      return a <= b ? b : c <= a ? c : a;
     case Op::select:
       return a != 0 ? b : c;
     case Op::argument:

@@ -48,7 +48,7 @@ void apply_smooth(const BatchNormApplyArgs<T>& args,
         const std::int64_t begin = first + row * lanes + lane;
         const T* residual = before == nullptr ? nullptr : before + begin;
         normalize_strip(x + begin, residual, scale + lane, shift + lane, strip, n);
-        smooth_values(kind, strip, n);
+        activation_values(kind, strip, n);
         if (after != nullptr) add_residual(after + begin, strip, n);
         LEARN_VECTORIZE
         for (std::int64_t j = 0; j < n; ++j) y[begin + j] = from_float<T>(strip[j]);

@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t kBlock = 32;
 /// Rows added up in registers before the sums in memory are accessed.
 constexpr std::int64_t kUnrolled = 4;
-/// Rows of dx that are written before the same rows of dresidual.
-constexpr std::int64_t kWritten = 8;
+/// Elements whose gradients are computed in advance. They stay in the first-level cache.
+constexpr std::int64_t kStaged = kUnrolled * kStrip;
 
 /// Values per lane, in the workspace.
 struct Lanes {
@@ -38,162 +38,205 @@ struct Lanes {
         sums(workspace + 7 * width) {}
 };
 
-/// The gradient of bn(x) as a function of the element: dy * act'(bn(x) [+ residual]).
+/// A part of (rows, channels), with `pitch` elements from row to row.
+struct Block {
+  std::int64_t first;  ///< element
+  std::int64_t lane;   ///< of that element
+  std::int64_t rows, lanes, pitch;
+};
+
+/// Calls `body(block)` for blocks of at most `kBlock` rows and `kStaged` elements.
+template <class Body>
+void for_blocks(std::int64_t first, std::int64_t rows, std::int64_t lanes, const Body& body) {
+  for_strips(lanes, [&](std::int64_t lane, std::int64_t n) {
+    const std::int64_t most = std::min(kBlock, kStaged / n / kUnrolled * kUnrolled);
+    for (std::int64_t row = 0; row < rows; row += most)
+      body(Block{first + row * lanes + lane, lane, std::min(most, rows - row), n, lanes});
+  });
+}
+
+/// The gradient of bn(x), dy * act'(bn(x) [+ residual]), of a block, computed where it is used.
+/// `i` is an element relative to the block's first one, in row `row` and lane `j` of the block.
 template <bool with_residual, class T, class Slope>
-struct InnerGradient {
+struct DirectGradient {
+  static constexpr bool kDirect = true;
+  static constexpr bool kWithResidual = with_residual;
   const T *x, *dy, *residual;
   const float *scale, *shift;
   Slope slope;
 
-  [[nodiscard]] float operator()(std::int64_t i, std::int64_t lane) const {
-    float inner = as_float(x[i]) * scale[lane] + shift[lane];
+  [[nodiscard]] float operator()(std::int64_t i, std::int64_t, std::int64_t j) const {
+    float inner = as_float(x[i]) * scale[j] + shift[j];
     if constexpr (with_residual) inner += as_float(residual[i]);
     return as_float(dy[i]) * slope(inner);
   }
 };
 
-/// The gradient of bn(x) as a function of the element, computed in advance.
+/// The gradient of bn(x), computed in advance.
 template <class T>
 struct StagedGradient {
+  static constexpr bool kDirect = false;
   const T *x, *dy;
   const float* scale;
   const float* values;
+  std::int64_t lanes;
 
-  [[nodiscard]] float operator()(std::int64_t i, std::int64_t) const { return values[i]; }
-};
-
-/// Passes the gradients of a piecewise linear activation, or without one, to a loop: all rows at
-/// once, with each element computed where it is used.
-template <bool with_residual, class T, class Slope>
-struct DirectRows {
-  static constexpr bool kWithResidual = with_residual;
-  BatchNormBackwardArgs<T> args;
-  Lanes lane;
-  Slope slope;
-
-  /// Calls `body(gradient, first element, first lane, rows, lanes)`. The gradient and its x, dy and
-  /// scale are relative to that element and lane. If the body used other copies of these pointers,
-  /// everything would be loaded twice.
-  template <class Body>
-  void operator()(std::int64_t first, std::int64_t rows, std::int64_t lanes, Body body) const {
-    const InnerGradient<with_residual, T, Slope> gradient{
-        args.x + first,
-        args.dy + first,
-        with_residual ? args.residual + first : nullptr,
-        lane.scale,
-        lane.shift,
-        slope};
-    body(gradient, first, 0, rows, lanes);
+  [[nodiscard]] float operator()(std::int64_t, std::int64_t row, std::int64_t j) const {
+    return values[row * lanes + j];
   }
 };
 
-/// Passes the gradients of a smooth activation to a loop: row by row and strip by strip, computed
-/// in advance.
-template <bool with_residual, class T>
-struct StagedRows {
-  static constexpr bool kWithResidual = with_residual;
+/// Provides the gradients of bn(x): direct ones for the activations that are common in networks.
+/// All others are computed in advance, block by block, so that the loops need no copy for each.
+template <class T>
+struct InnerGradient {
   BatchNormBackwardArgs<T> args;
-  Lanes lane;
+  const float *scale, *shift;
+  bool inside;  ///< whether a residual is added before an activation
 
+  /// Calls `body(gradient)`. It is direct only if `direct`.
   template <class Body>
-  void operator()(std::int64_t first, std::int64_t rows, std::int64_t lanes, Body body) const {
-    for (std::int64_t row = 0; row < rows; ++row)
-      for_strips(lanes, [=, this](std::int64_t j, std::int64_t n) {
-        float strip[kStrip];
-        const std::int64_t begin = first + row * lanes + j;
-        const T* x = args.x + begin;
-        const T* dy = args.dy + begin;
-        const T* residual = with_residual ? args.residual + begin : nullptr;
-        normalize_strip(x, residual, lane.scale + j, lane.shift + j, strip, n);
-        smooth_slopes(args.activation, strip, n);
-        LEARN_VECTORIZE
-        for (std::int64_t k = 0; k < n; ++k) strip[k] *= as_float(dy[k]);
-        body(StagedGradient<T>{x, dy, lane.scale + j, strip}, begin, j, 1, n);
+  void visit(const Block& block, bool direct, const Body& body) const {
+    const auto pass = [&]<bool with_residual, class Slope>(Slope slope) {
+      body(DirectGradient<with_residual, T, Slope>{
+          args.x + block.first,
+          args.dy + block.first,
+          with_residual ? args.residual + block.first : nullptr,
+          scale + block.lane,
+          shift + block.lane,
+          slope});
+    };
+    using Name = ActivationKind::Name;
+    const Name name = args.activation.name;
+    if (direct && name == Name::identity) return pass.template operator()<false>(UnitSlope{});
+    if (direct && name == Name::relu && inside) return pass.template operator()<true>(ReluSlope{});
+    if (direct && name == Name::relu) return pass.template operator()<false>(ReluSlope{});
+    if (direct && name == Name::relu6 && !inside)
+      return pass.template operator()<false>(Relu6Slope{});
+    if (direct && name == Name::leaky_relu && !inside)
+      return pass.template operator()<false>(LeakySlope{args.activation.slope});
+    float staged[kStaged];
+    stage(block, staged);
+    body(StagedGradient<T>{
+        args.x + block.first, args.dy + block.first, scale + block.lane, staged, block.lanes});
+  }
+
+ private:
+  void stage(const Block& block, float* staged) const {
+    const auto for_rows = [&](auto body) {
+      simd::run([=, first = block.first, rows = block.rows, n = block.lanes, pitch = block.pitch] {
+        for (std::int64_t row = 0; row < rows; ++row)
+          body(first + row * pitch, staged + row * n, n);
       });
+    };
+    for_rows([x = args.x,
+              residual = inside ? args.residual : nullptr,
+              factor = scale + block.lane,
+              offset = shift + block.lane](std::int64_t from, float* strip, std::int64_t n) {
+      const T* added = residual == nullptr ? nullptr : residual + from;
+      normalize_strip(x + from, added, factor, offset, strip, n);
+    });
+    activation_slopes(args.activation, staged, block.rows * block.lanes);
+    for_rows([dy = args.dy](std::int64_t from, float* strip, std::int64_t n) {
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < n; ++j) strip[j] *= as_float(dy[from + j]);
+    });
   }
 };
 
-/// Adds g to sum[j] and g * (x - mean) to sum_x[j] over `rows` rows of `lanes` elements.
+/// Adds g to sum[j] and g * (x - mean) to sum_x[j] over the rows of a block.
 template <class Gradient>
-void add_rows(Gradient g,
-              const float* mean,
-              std::int64_t rows,
-              std::int64_t lanes,
-              float* sum,
-              float* sum_x) {
-  const auto pair = [=](std::int64_t i, std::int64_t j, float& total, float& total_x) {
-    const float value = g(i, j);
-    total += value;
-    total_x += value * (as_float(g.x[i]) - mean[j]);
-  };
-  std::int64_t row = 0;
-  for (; row + kUnrolled <= rows; row += kUnrolled) {
-    LEARN_VECTORIZE
-    for (std::int64_t j = 0; j < lanes; ++j) {
-      float total = 0;
-      float total_x = 0;
-      for (std::int64_t k = 0; k < kUnrolled; ++k) pair((row + k) * lanes + j, j, total, total_x);
-      sum[j] += total;
-      sum_x[j] += total_x;
+void add_rows(const Block& block, Gradient g, const float* mean, float* sum, float* sum_x) {
+  simd::run([=, rows = block.rows, lanes = block.lanes, pitch = block.pitch] {
+    const auto pair = [=](std::int64_t row, std::int64_t j, float& total, float& total_x) {
+      const std::int64_t i = row * pitch + j;
+      const float value = g(i, row, j);
+      total += value;
+      total_x += value * (as_float(g.x[i]) - mean[j]);
+    };
+    std::int64_t row = 0;
+    for (; row + kUnrolled <= rows; row += kUnrolled) {
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < lanes; ++j) {
+        float total = 0;
+        float total_x = 0;
+        for (std::int64_t k = 0; k < kUnrolled; ++k) pair(row + k, j, total, total_x);
+        sum[j] += total;
+        sum_x[j] += total_x;
+      }
     }
-  }
-  for (; row < rows; ++row) {
-    LEARN_VECTORIZE
-    for (std::int64_t j = 0; j < lanes; ++j) pair(row * lanes + j, j, sum[j], sum_x[j]);
-  }
+    for (; row < rows; ++row) {
+      LEARN_VECTORIZE
+      for (std::int64_t j = 0; j < lanes; ++j) pair(row, j, sum[j], sum_x[j]);
+    }
+  });
 }
 
-/// Computes out (+)= value(element, lane) for a range of rows of `lanes` elements.
-template <class T, class Value>
-void write_rows(
-    GradMode mode, std::int64_t begin, std::int64_t end, std::int64_t lanes, T* out, Value value) {
-  for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t first = row * lanes;
-    if (mode == GradMode::overwrite) {
+template <class T>
+void put(T& out, float value) {
+  out = from_float<T>(value);
+}
+template <class T>
+void add_to(T& out, float value) {
+  out = from_float<T>(as_float(out) + value);
+}
+
+/// Calls `body(element, row, lane)`, each relative to the block, for all its elements.
+template <class Body>
+void for_elements(const Block& block, Body body) {
+  simd::run([=, rows = block.rows, lanes = block.lanes, pitch = block.pitch] {
+    for (std::int64_t row = 0; row < rows; ++row) {
       LEARN_VECTORIZE
-      for (std::int64_t j = 0; j < lanes; ++j) out[first + j] = from_float<T>(value(first + j, j));
-    } else {
-      LEARN_VECTORIZE
-      for (std::int64_t j = 0; j < lanes; ++j)
-        out[first + j] = from_float<T>(as_float(out[first + j]) + value(first + j, j));
+      for (std::int64_t j = 0; j < lanes; ++j) body(row * pitch + j, row, j);
     }
-  }
+  });
+}
+
+/// Computes out (+)= value(element, row, lane) for a block.
+template <class T, class Value>
+void write_rows(GradMode mode, const Block& block, T* out, Value value) {
+  if (mode == GradMode::overwrite)
+    for_elements(block, [=](std::int64_t i, std::int64_t row, std::int64_t j) {
+      put(out[i], value(i, row, j));
+    });
+  else
+    for_elements(block, [=](std::int64_t i, std::int64_t row, std::int64_t j) {
+      add_to(out[i], value(i, row, j));
+    });
 }
 
 /// Computes the sums of g and g * (x - mean) for each chunk, with the tail as one more chunk.
-template <class Rows>
+template <class T>
 void reduce(ThreadPool& threads,
-            const Rows& gradients,
+            const InnerGradient<T>& gradient,
             const ChannelFolding& folding,
             const Lanes& lane) {
   const std::int64_t width = folding.width;
-  const float* mean = lane.mean;
-  const auto add =
-      [=](std::int64_t first, std::int64_t rows, std::int64_t lanes, float* sum, float* sum_x) {
-        gradients(first,
-                  rows,
-                  lanes,
-                  [=](auto g, std::int64_t, std::int64_t j, std::int64_t n, std::int64_t m) {
-                    add_rows(g, mean + j, n, m, sum + j, sum_x + j);
-                  });
-      };
+  const auto add = [&](std::int64_t first, std::int64_t rows, std::int64_t lanes, float* sum) {
+    for_blocks(first, rows, lanes, [&](const Block& block) {
+      gradient.visit(block, true, [&](const auto& g) {
+        const std::int64_t j = block.lane;
+        add_rows(block, g, lane.mean + j, sum + j, sum + width + j);
+      });
+    });
+  };
   threads.for_chunks(
-      folding.rows, folding.grain(), [=](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+      folding.rows, folding.grain(), [&](std::int64_t chunk, std::int64_t begin, std::int64_t end) {
         float* total = lane.sums + 4 * width * chunk;
-        simd::run([=] {
-          float* block = total + 2 * width;
-          std::fill_n(total, 2 * width, 0.0F);
-          for (std::int64_t row = begin; row < end; row += kBlock) {
-            std::fill_n(block, 2 * width, 0.0F);
-            add(row * width, std::min(kBlock, end - row), width, block, block + width);
+        float* block = total + 2 * width;
+        std::fill_n(total, 2 * width, 0.0F);
+        for (std::int64_t row = begin; row < end; row += kBlock) {
+          std::fill_n(block, 2 * width, 0.0F);
+          add(row * width, std::min(kBlock, end - row), width, block);
+          simd::run([=] {
             LEARN_VECTORIZE
             for (std::int64_t j = 0; j < 2 * width; ++j) total[j] += block[j];
-          }
-        });
+          });
+        }
       });
   float* tail = lane.sums + 4 * width * folding.chunks();
   std::fill_n(tail, 2 * width, 0.0F);
-  if (folding.tail > 0) add(folding.rows * width, 1, folding.tail, tail, tail + width);
+  if (folding.tail > 0) add(folding.rows * width, 1, folding.tail, tail);
 }
 
 /// Adds up the sums of the chunks and the tail for a range of lanes of both kinds.
@@ -258,43 +301,61 @@ void finish_channel(const BatchNormBackwardArgs<T>& args,
                          static_cast<double>(args.mean[c]) * static_cast<double>(lane.factor[c]));
 }
 
-/// Writes dx, then dresidual, block by block. So both find x and dy in the first-level cache, and
-/// they may be the same memory.
-template <class Rows, class T>
-void write_gradients(ThreadPool& threads,
-                     const Rows& gradients,
-                     const BatchNormBackwardArgs<T>& args,
-                     const ChannelFolding& folding,
-                     const Lanes& lane) {
-  folding.for_pieces(threads, [=](std::int64_t piece, std::int64_t rows, std::int64_t width) {
-    const auto write =
-        [=](auto g, std::int64_t i0, std::int64_t j0, std::int64_t n, std::int64_t lanes) {
-          const float* factor = lane.factor + j0;
-          const float* constant = lane.constant + j0;
-          const auto dx = [=](std::int64_t i, std::int64_t j) {
-            return g.scale[j] * g(i, j) + (factor[j] * as_float(g.x[i]) + constant[j]);
-          };
-          // Without batch statistics, y depends on x only through bn's scale. Adding 0 * x would
-          // give NaN for an infinite x.
-          const auto scaled = [=](std::int64_t i, std::int64_t j) { return g.scale[j] * g(i, j); };
-          const auto dresidual = [=](std::int64_t i, std::int64_t j) {
-            if constexpr (Rows::kWithResidual)
-              return g(i, j);
-            else
-              return as_float(g.dy[i]);
-          };
-          for (std::int64_t row = 0; row < n; row += kWritten) {
-            const std::int64_t stop = std::min(row + kWritten, n);
-            if (args.dx != nullptr && args.batch_statistics)
-              write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, dx);
-            else if (args.dx != nullptr)
-              write_rows(args.dx_mode, row, stop, lanes, args.dx + i0, scaled);
-            if (args.dresidual != nullptr)
-              write_rows(args.dresidual_mode, row, stop, lanes, args.dresidual + i0, dresidual);
-          }
+/// Writes the requested ones of dx and dresidual of one block, dx first: they may be the same
+/// memory.
+template <class T>
+void write_block(const InnerGradient<T>& gradient, const Lanes& lane, const Block& block) {
+  const BatchNormBackwardArgs<T>& args = gradient.args;
+  T* const out = args.dx == nullptr ? nullptr : args.dx + block.first;
+  T* const residual = args.dresidual == nullptr ? nullptr : args.dresidual + block.first;
+  const bool residual_is_inner = residual != nullptr && gradient.inside;
+  // Loops for direct gradients exist for what occurs in networks: dx of batch statistics, and, if
+  // the residual is inside, both results.
+  const bool common =
+      !gradient.inside || (residual != nullptr && args.dx_mode == GradMode::overwrite);
+  const bool direct = out != nullptr && args.batch_statistics && common;
+  gradient.visit(block, direct, [&]<class Gradient>(const Gradient& g) {
+    const auto with_statistics =
+        [=, factor = lane.factor + block.lane, constant = lane.constant + block.lane](
+            float inner, std::int64_t i, std::int64_t j) {
+          return g.scale[j] * inner + (factor[j] * as_float(g.x[i]) + constant[j]);
         };
-    simd::run([=] { gradients(piece, rows, width, write); });
+    const auto dx = [=](std::int64_t i, std::int64_t row, std::int64_t j) {
+      return with_statistics(g(i, row, j), i, j);
+    };
+    if constexpr (!Gradient::kDirect) {
+      // Without batch statistics, y depends on x only through bn's scale. Adding 0 * x would give
+      // NaN for an infinite x.
+      if (out != nullptr && args.batch_statistics)
+        write_rows(args.dx_mode, block, out, dx);
+      else if (out != nullptr)
+        write_rows(args.dx_mode, block, out, [=](std::int64_t i, std::int64_t row, std::int64_t j) {
+          return g.scale[j] * g(i, row, j);
+        });
+      if (residual_is_inner) write_rows(args.dresidual_mode, block, residual, g);
+    } else if constexpr (Gradient::kWithResidual) {
+      const auto write_both = [&](auto put_residual) {
+        for_elements(block, [=](std::int64_t i, std::int64_t row, std::int64_t j) {
+          const float inner = g(i, row, j);
+          put(out[i], with_statistics(inner, i, j));
+          put_residual(residual[i], inner);
+        });
+      };
+      if (args.dresidual_mode == GradMode::overwrite)
+        write_both([](T& to, float value) { put(to, value); });
+      else
+        write_both([](T& to, float value) { add_to(to, value); });
+    } else {
+      write_rows(args.dx_mode, block, out, dx);
+    }
   });
+  if (residual != nullptr && !residual_is_inner)
+    write_rows(args.dresidual_mode,
+               block,
+               residual,
+               [dy = args.dy + block.first](std::int64_t i, std::int64_t, std::int64_t) {
+                 return as_float(dy[i]);
+               });
 }
 
 /// Adds up the gradients if `with_sums`, calls `finish`, which uses the sums and sets the
@@ -313,32 +374,22 @@ void run_steps(const Exec& exec,
   std::copy_n(args.mean, args.channels, lane.mean);
   folding.repeat(lane.mean);
 
-  const auto run = [&](const auto& gradients) {
-    if (with_sums) {
-      reduce(threads, gradients, folding, lane);
-      simd::parallel_for(
-          threads, 2 * folding.width, 512, [=](std::int64_t begin, std::int64_t end) {
-            join_chunks(folding, lane, begin, end);
-          });
-    }
-    finish(folding, lane);
-    if (args.dx != nullptr || args.dresidual != nullptr)
-      write_gradients(threads, gradients, args, folding, lane);
-  };
-  const bool inside = args.residual != nullptr && args.residual_before_activation;
-  if (is_smooth(args.activation)) {
-    if (inside)
-      run(StagedRows<true, T>{args, lane});
-    else
-      run(StagedRows<false, T>{args, lane});
-  } else {
-    with_slope(args.activation, [&]<class Slope>(Slope slope) {
-      // The identity's gradient is dy wherever the residual was added.
-      if constexpr (!std::is_same_v<Slope, UnitSlope>)
-        if (inside) return run(DirectRows<true, T, Slope>{args, lane, slope});
-      run(DirectRows<false, T, Slope>{args, lane, slope});
+  // The identity's gradient is dy wherever the residual was added.
+  const bool inside = args.residual != nullptr && args.residual_before_activation &&
+                      args.activation.name != ActivationKind::Name::identity;
+  const InnerGradient<T> gradient{args, lane.scale, lane.shift, inside};
+  if (with_sums) {
+    reduce(threads, gradient, folding, lane);
+    simd::parallel_for(threads, 2 * folding.width, 512, [=](std::int64_t begin, std::int64_t end) {
+      join_chunks(folding, lane, begin, end);
     });
   }
+  finish(folding, lane);
+  if (args.dx != nullptr || args.dresidual != nullptr)
+    folding.for_pieces(threads, [&](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
+      for_blocks(
+          first, rows, lanes, [&](const Block& block) { write_block(gradient, lane, block); });
+    });
 }
 
 }  // namespace

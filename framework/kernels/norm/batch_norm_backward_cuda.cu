@@ -19,6 +19,7 @@
 #include "framework/kernels/common/cuda/tiling.cuh"
 #include "framework/kernels/norm/batch_norm_channels.cuh"
 #include "framework/kernels/norm/batch_norm_kernels.h"
+#include "framework/kernels/norm/join_row_blocks.cuh"
 
 namespace learn::cuda {
 
@@ -90,22 +91,6 @@ __global__ void gradient_sums_kernel(Columns c,
 }
 
 constexpr int kJoinThreads = 128;
-
-/// Adds up the blocks of rows of one channel with a warp: the sums of g and of g * (x - mean).
-__device__ float2 join_row_blocks(std::int64_t parts,
-                                  std::int64_t channels,
-                                  std::int64_t channel,
-                                  const float* partial) {
-  float sum = 0;
-  float sum_g_centered = 0;
-  for (std::int64_t i = device::lane_index(); i < parts; i += 32) {
-    sum += partial[channel * parts + i];
-    sum_g_centered += partial[(channels + channel) * parts + i];
-  }
-  sum = device::warp_sum(sum);
-  sum_g_centered = device::warp_sum(sum_g_centered);
-  return {sum, sum_g_centered};
-}
 
 /// Adds up the blocks of rows with a warp per channel. Writes the parameters' gradients and the
 /// coefficients (2, channels) of dx = scale * (g - mean_g - (x - mean) * xhat_factor).

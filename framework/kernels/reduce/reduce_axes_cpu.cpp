@@ -1,11 +1,10 @@
-#include "framework/kernels/common/cpu/lane_sum.h"
 #include "framework/kernels/common/cpu/vectorize.h"
 #include "framework/kernels/reduce/reduce_axes_kernels.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <type_traits>
 
@@ -36,45 +35,75 @@ struct Min {
   float operator()(float a, float b) const { return !(a >= b) && b == b ? a : b; }
 };
 
-/// The sum of a row. Its lanes are added in double.
+// A vector of any machine: compilers divide it into those that it has.
+using Doubles [[gnu::vector_size(32)]] = double;
+
+/// Adds in double.
 template <class T>
-double sum_of_row(const T* x, std::int64_t n) {
-  float lanes[kLanes] = {};
-  const std::int64_t whole = n / kLanes * kLanes;
-  for (std::int64_t i = 0; i < whole; i += kLanes)
-    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += as_float(x[i + j]);
-  for (std::int64_t i = whole; i < n; ++i) lanes[i - whole] += as_float(x[i]);
-  double wide[kLanes];
-  for (std::int64_t j = 0; j < kLanes; ++j) wide[j] = static_cast<double>(lanes[j]);
-  return join_lanes<kLanes>(wide, std::plus());
+double wide_sum(const T* x, std::int64_t n) {
+  Doubles sums[2] = {};
+  const std::int64_t whole = n / 8 * 8;
+  for (std::int64_t i = 0; i < whole; i += 8)
+    for (std::int64_t k = 0; k < 2; ++k) {
+      const auto element = [four = x + i + 4 * k](std::int64_t j) {
+        return static_cast<double>(as_float(four[j]));
+      };
+      sums[k] += Doubles{element(0), element(1), element(2), element(3)};
+    }
+  double rest = 0;
+  for (std::int64_t i = whole; i < n; ++i) rest += static_cast<double>(as_float(x[i]));
+  const Doubles all = sums[0] + sums[1];
+  return ((all[0] + all[2]) + (all[1] + all[3])) + rest;
 }
 
-/// The extreme element of a row. `Extreme` is one instruction that forgets NaN, so that is looked
-/// for at the same time.
-template <class Extreme, class T>
-double extreme_of_row(const T* x, std::int64_t n, float start) {
-  constexpr Extreme extreme;
-  float lanes[kLanes];
-  float nan[kLanes];
-  for (std::int64_t j = 0; j < kLanes; ++j) {
-    lanes[j] = start;
-    nan[j] = 0;
+constexpr std::int64_t kLong = 2 * kLanes;
+
+template <class T>
+double sum_of_short_row(const T* x, std::int64_t n) {
+  if constexpr (std::is_same_v<T, Half>) {  // a conversion takes many instructions: vectors do it
+    float values[kLong];
+    LEARN_VECTORIZE
+    for (std::int64_t i = 0; i < n; ++i) values[i] = as_float(x[i]);
+    return wide_sum(values, n);
+  } else {
+    return wide_sum(x, n);
   }
+}
+
+/// The sum of a row. Elements of a long one that are `kLanes` apart are added in f32 first.
+template <class T>
+double sum_of_row(const T* x, std::int64_t n) {
+  if (n < kLong) return sum_of_short_row(x, n);
+  float lanes[kLanes] = {};
   const std::int64_t whole = n / kLanes * kLanes;
-  for (std::int64_t i = 0; i < whole; i += kLanes)
-    for (std::int64_t j = 0; j < kLanes; ++j) {
-      const float value = as_float(x[i + j]);
-      lanes[j] = extreme(value, lanes[j]);
-      nan[j] = value == value ? nan[j] : value;
-    }
-  for (std::int64_t i = whole; i < n; ++i) {
-    const float value = as_float(x[i]);
-    lanes[i - whole] = extreme(value, lanes[i - whole]);
-    nan[i - whole] = value == value ? nan[i - whole] : value;
+  for (std::int64_t i = 0; i < whole; i += kLanes) {
+    LEARN_VECTORIZE
+    for (std::int64_t j = 0; j < kLanes; ++j) lanes[j] += as_float(x[i + j]);
   }
-  const float any = join_lanes<kLanes>(nan, std::plus());
-  const float result = join_lanes<kLanes>(lanes, extreme);
-  return static_cast<double>(any == any ? result : any);
+  return wide_sum(lanes, kLanes) + sum_of_short_row(x + whole, n - whole);
+}
+
+constexpr std::uint32_t kSign = 0x80000000;
+constexpr std::uint32_t kLeastNumber = 0x807FFFFF;
+
+/// Returns a key that orders floats as numbers, from 0 for -infinity to infinity, below NaN of both
+/// signs. Unlike floats, whole numbers have a maximum that vectors compute without regard to order.
+std::uint32_t key_of(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return ((bits & kSign) != 0 ? bits ^ ~kSign : bits) - kLeastNumber;
+}
+float float_of(std::uint32_t key) {
+  const std::uint32_t bits = key + kLeastNumber;
+  return std::bit_cast<float>((bits & kSign) != 0 ? bits ^ ~kSign : bits);
+}
+
+/// The extreme element of a row, or NaN if there is one.
+template <class Join, class T>
+double extreme_of_row(const T* x, std::int64_t n) {
+  constexpr float kDirection = std::is_same_v<Join, Max> ? 1 : -1;
+  std::uint32_t most = 0;
+  for (std::int64_t i = 0; i < n; ++i) most = std::max(most, key_of(kDirection * as_float(x[i])));
+  return static_cast<double>(kDirection * float_of(most));
 }
 
 template <class Join, class T>
@@ -82,8 +111,7 @@ double reduce_row(const T* x, std::int64_t n) {
   if constexpr (std::is_same_v<Join, Sum>)
     return sum_of_row(x, n);
   else
-    return extreme_of_row<std::conditional_t<std::is_same_v<Join, Max>, Greater, Less>>(
-        x, n, Join::kStart);
+    return extreme_of_row<Join>(x, n);
 }
 
 /// Joins `to` with `rows` rows of `count` elements, `width` apart.

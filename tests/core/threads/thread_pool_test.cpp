@@ -80,6 +80,21 @@ TEST_CASE("many short runs in a row") {
   CHECK(sum == 15000);
 }
 
+// Workers poll for about 50 microseconds before they sleep, so that some runs start just then.
+TEST_CASE("runs with pauses about as long as workers poll are complete") {
+  for (const int threads : {2, 3}) {
+    ThreadPool pool(threads);
+    std::int64_t wrong = 0;
+    for (int i = 0; i < 1500; ++i) {
+      std::int64_t parts[4] = {};
+      pool.run(4, [&](std::int64_t k) { parts[k] = k + i; });
+      for (std::int64_t k = 0; k < 4; ++k) wrong += parts[k] == k + i ? 0 : 1;
+      if (i % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(i % 150));
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("a pool that gets fewer threads than requested does its work with those") {
   for (const int granted : {0, 2}) {
     CAPTURE(granted);
@@ -144,3 +159,27 @@ TEST_CASE("many more threads than processors cost little") {
 }
 
 TEST_CASE("no threads at all is refused") { CHECK_THROWS_AS(ThreadPool(0), UsageError); }
+
+TEST_CASE("recorded loops have the time of each task, and those inside of tasks are part of them") {
+  using namespace std::chrono_literals;
+  ThreadPool pool(1);
+  std::vector<std::vector<double>> loops;
+  pool.record(&loops);
+  pool.run(3, [&](std::int64_t i) {
+    pool.run(2, [&](std::int64_t) {
+      if (i == 1) std::this_thread::sleep_for(5ms);
+    });
+  });
+  pool.run(0, [](std::int64_t) {});
+  pool.parallel_for(100, 30, [](std::int64_t, std::int64_t) {});
+  pool.record(nullptr);
+  pool.run(5, [](std::int64_t) {});
+  REQUIRE(loops.size() == 2);
+  REQUIRE(loops[0].size() == 3);
+  CHECK(loops[0][1] >= 0.01);
+  CHECK(loops[0][1] > loops[0][0]);
+  CHECK(loops[1].size() == 4);
+  ThreadPool two(2);
+  CHECK_THROWS_WITH_AS(
+      two.record(&loops), "loops of 2 threads cannot be recorded, only of 1", UsageError);
+}

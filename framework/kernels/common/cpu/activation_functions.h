@@ -13,18 +13,13 @@
 /// overflow check.
 namespace learn::cpu {
 
-[[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
-  return kind.name != ActivationKind::Name::identity && kind.name != ActivationKind::Name::relu &&
-         kind.name != ActivationKind::Name::leaky_relu;
-}
-
-/// Applies a smooth activation: to[i] = act(from[i]). Uses no threads.
-void smooth_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
-/// Applies the slope of a smooth activation: to[i] = act'(from[i]). Uses no threads.
-void smooth_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
+/// Applies any activation: to[i] = act(from[i]). Uses no threads.
+void activation_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
+/// Applies the slope of any activation: to[i] = act'(from[i]). Uses no threads.
+void activation_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n);
 /// Apply them in place: values[i] = act(values[i]), and act'(values[i]).
-void smooth_values(const ActivationKind& kind, float* values, std::int64_t n);
-void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n);
+void activation_values(const ActivationKind& kind, float* values, std::int64_t n);
+void activation_slopes(const ActivationKind& kind, float* values, std::int64_t n);
 
 /// Floats per strip. A strip stays in the first-level cache and fits on the stack.
 inline constexpr std::int64_t kStrip = 512;
@@ -43,6 +38,11 @@ void with_value(const ActivationKind& kind, Body&& body) {
       return body([](float x) { return x < 0 ? 0 : x; });
     case ActivationKind::Name::leaky_relu:
       return body([slope = kind.slope](float x) { return x > 0 ? x : x * slope; });
+    case ActivationKind::Name::relu6:
+      return body([](float x) {
+        const float above = x < 0 ? 0 : x;
+        return above > 6 ? 6 : above;
+      });
     default:
       return body([](float x) { return x; });
   }
@@ -51,6 +51,13 @@ void with_value(const ActivationKind& kind, Body&& body) {
 /// The derivative of relu. It passes the gradient on where the input is NaN.
 struct ReluSlope {
   float operator()(float x) const { return x <= 0 ? 0.0F : 1.0F; }
+};
+/// The derivative of relu6, 0 at NaN.
+struct Relu6Slope {
+  float operator()(float x) const {
+    const float below = x < 6 ? 1.0F : 0.0F;
+    return x > 0 ? below : 0.0F;
+  }
 };
 /// The derivative of leaky relu.
 struct LeakySlope {
@@ -67,6 +74,7 @@ template <class Body>
 void with_slope(const ActivationKind& kind, Body&& body) {
   if (kind.name == ActivationKind::Name::identity) return body(UnitSlope{});
   if (kind.name == ActivationKind::Name::relu) return body(ReluSlope{});
+  if (kind.name == ActivationKind::Name::relu6) return body(Relu6Slope{});
   return body(LeakySlope{kind.slope});
 }
 

@@ -22,9 +22,6 @@ template <std::int64_t n, class Join, class T>
 struct Greater {
   float operator()(float a, float b) const { return a > b ? a : b; }
 };
-struct Less {
-  float operator()(float a, float b) const { return a < b ? a : b; }
-};
 
 /// Returns the sum of term(0) ... term(n - 1), using enough partial sums to fill vectors. Their
 /// number determines the order of additions and so is part of the result. Call it in the body of

@@ -80,6 +80,13 @@ void run(F body) {
   }
 }
 
+/// Calls `body()`, compiled for AVX2 at most: for large code that gains nothing from AVX-512.
+template <class F>
+void run_narrow(F body) {
+  if (isa() == Isa::baseline) return body();
+  return detail::run_avx2(body);
+}
+
 /// Runs `parallel_for` with its body compiled for each instruction set.
 template <class F>
 void parallel_for(ThreadPool& threads, std::int64_t n, std::int64_t grain, F body) {
@@ -102,6 +109,9 @@ void assign(T& to, const T& from) {
 /// Put this before a loop whose iterations are independent although the compiler cannot prove it,
 /// such as an elementwise kernel that may run in place. Without it the overlap check would send an
 /// in-place call to the scalar version.
+///
+/// `LEARN_VECTORIZE_SUMS(a, b)` also permits to add up the float variables a and b in any order,
+/// which the width of the vectors decides.
 #if defined(__clang__)
 #define LEARN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -109,3 +119,5 @@ void assign(T& to, const T& from) {
 #else
 #define LEARN_VECTORIZE
 #endif
+#define LEARN_PRAGMA(words) _Pragma(#words)
+#define LEARN_VECTORIZE_SUMS(...) LEARN_PRAGMA(omp simd reduction(+ : __VA_ARGS__))

@@ -5,8 +5,8 @@ namespace learn::cuda {
 namespace device {
 
 /// Activation functions as value and slope in f32. NaN stays NaN. At a kink the slope is that on
-/// the negative side; at NaN it is 1 for relu and the slope on the negative side for leaky relu, as
-/// in PyTorch.
+/// the outer side; at NaN it is 1 for relu, 0 for relu6 and the slope on the negative side for
+/// leaky relu, as in PyTorch.
 struct Gelu {
   __device__ float value(float x) const { return 0.5F * x * (1.0F + erff(x * 0.70710678F)); }
   __device__ float slope(float x) const {
@@ -16,37 +16,46 @@ struct Gelu {
 struct Silu {
   __device__ float value(float x) const { return x / (1.0F + expf(-x)); }
   __device__ float slope(float x) const {
-    const float s = 1.0F / (1.0F + expf(-x));
-    return s * (1.0F + x * (1.0F - s));
+    // 1 - sigmoid is computed as e / (1 + e) because the difference would cancel for large x.
+    const float c = x < -80.0F ? -80.0F : x;  // e stays finite; the slope is 0 below -80
+    const float e = expf(-c);
+    const float s = 1.0F / (1.0F + e);
+    return s * (1.0F + c * e * s);
   }
 };
 
-/// Two straight lines that meet at 0. Its parameters make it identity, relu or leaky relu.
+/// Two straight lines that meet at 0, and a limit. Its parameters make it identity, relu, leaky
+/// relu or relu6.
 struct LeakyRelu {
   float negative;  ///< slope below 0
   bool flat;       ///< `negative` is 0, and so is the value at -inf
+  bool limited;    ///< relu6
   __device__ float value(float x) const {
     const float below = flat ? 0.0F : x * negative;
-    return x < 0.0F ? below : x;
+    const float above = limited && x > 6.0F ? 6.0F : x;
+    return x < 0.0F ? below : above;
   }
   __device__ float slope(float x) const {
-    return x > 0.0F || (flat && !(x <= 0.0F)) ? 1.0F : negative;
+    const float inner = x > 0.0F || (flat && !(x <= 0.0F)) ? 1.0F : negative;
+    return limited && !(x < 6.0F) ? 0.0F : inner;
   }
 };
 
 }  // namespace device
 
-/// Calls `f(act)` with the device functions of `kind`. Identity, relu and leaky relu share one
-/// type, which saves two instantiations of every kernel.
+/// Calls `f(act)` with the device functions of `kind`. Identity, relu, leaky relu and relu6 share
+/// one type, which saves three instantiations of every kernel.
 template <class F>
 void with_activation(const ActivationKind& kind, F&& f) {
   switch (kind.name) {
     case ActivationKind::Name::identity:
-      return f(device::LeakyRelu{1.0F, false});
+      return f(device::LeakyRelu{1.0F, false, false});
     case ActivationKind::Name::relu:
-      return f(device::LeakyRelu{0.0F, true});
+      return f(device::LeakyRelu{0.0F, true, false});
     case ActivationKind::Name::leaky_relu:
-      return f(device::LeakyRelu{kind.slope, false});
+      return f(device::LeakyRelu{kind.slope, false, false});
+    case ActivationKind::Name::relu6:
+      return f(device::LeakyRelu{0.0F, true, true});
     case ActivationKind::Name::gelu:
       return f(device::Gelu{});
     case ActivationKind::Name::silu:

@@ -5,6 +5,7 @@
 #include "framework/kernels/conv/cpu/conv_direct.h"
 #include "framework/kernels/conv/cpu/conv_few.h"
 #include "framework/kernels/conv/cpu/conv_grouped.h"
+#include "framework/kernels/conv/cpu/conv_scatter.h"
 #include "framework/kernels/conv/cpu/conv_tiles.h"
 #include "framework/kernels/conv/cpu/conv_winograd.h"
 #include "framework/kernels/conv/cpu/winograd_tiles.h"
@@ -33,22 +34,39 @@ enum class ConvPass : std::uint8_t { forward, backward_data, backward_weight };
 
 /// Returns whether Winograd is faster, as measured (ADR 0005). That is so on maps of at least 4x4
 /// with enough tiles to pay for the transformation of the weights, which multiplies their number by
-/// four.
+/// four, unless they are kept. A window that moves by two pixels saves less, which more weights or
+/// half-empty tiles cost.
 bool use_winograd(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
-  if (!on.winograd || !winograd_applies(g) || g.p < 4 || g.q < 4) return false;
+  if (!on.winograd || g.p < 4 || g.q < 4) return false;
+  const simd::Winograd* const variant = winograd_variant(on.kernels, g);
+  if (variant == nullptr) return false;
+  constexpr std::int64_t kSmallWeights = 64LL * 64;    // transformed in the second-level cache
   constexpr std::int64_t kLargeWeights = 256LL * 512;  // 19 MB transformed, exceeds the caches
-  const std::int64_t tiles = g.n * tiles_along(g.p) * tiles_along(g.q);
-  if (g.c * g.k > kLargeWeights) return tiles >= 17;
-  return tiles >= (pass == ConvPass::backward_weight ? 8 : 4);
+  const TiledImages results = forward_tiles(*variant, g).to;
+  const std::int64_t tiles = results.tiles();
+  const std::int64_t weights = g.group_c() * g.group_k();
+  if (variant->stride > 1 && 7 * tiles * results.pixels() > 8 * g.n * g.p * g.q) return false;
+  if (weights <= kSmallWeights || on.prepared != nullptr) return tiles >= 4;
+  if (variant->stride > 1) return tiles >= 48;
+  return tiles >= (weights > kLargeWeights && pass == ConvPass::backward_weight ? 20 : 9);
 }
 
+/// Returns whether all taps are columns of one product for this pass.
+bool use_scatter(const ConvGeometry& g, ConvPass pass) {
+  return pass == ConvPass::backward_data && has_few_channels(g);
+}
+
+/// Returns whether products of halves are faster. Without a matrix unit they take half the time of
+/// f32's; Winograd takes a quarter at stride 1, and 9/16 at stride 2.
 bool use_tiles(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
-  return on.tiles != nullptr && grouped_kernels(g) == nullptr && tiles_apply(g) &&
-         (on.tiles->faster_than_winograd || !use_winograd(on, g, pass));
+  if (on.tiles == nullptr || grouped_kernels(g) != nullptr || !tiles_apply(g)) return false;
+  if (on.tiles->faster_than_winograd) return true;
+  return !use_scatter(g, pass) && (g.options.stride_h > 1 || !use_winograd(on, g, pass));
 }
 
 const ConvPath& fastest_path(const ConvResources& on, const ConvGeometry& g, ConvPass pass) {
   if (on.prepared == nullptr && has_few_results(g)) return kFewPath;
+  if (use_scatter(g, pass)) return kScatterPath;
   return use_winograd(on, g, pass) ? kWinogradPath : kDirectPath;
 }
 

@@ -21,6 +21,7 @@ constexpr std::int64_t kDepth = 256;
 constexpr std::int64_t kRowStride = kDepth + 16;
 constexpr std::int64_t kRows = 224;
 constexpr std::int64_t kWantedTasks = 16;
+constexpr std::int64_t kMaxTasks = 64;  // of those that are long enough
 
 /// A forward pass or a gradient of the input, which are the same computation: every pixel of `to`
 /// sums, over some taps, the channels of a pixel of `from` times a matrix of weights.
@@ -106,8 +107,14 @@ std::vector<Task> cut_into_tasks(const Gather& g) {
       }
   std::stable_sort(
       whole.begin(), whole.end(), [](const Task& a, const Task& b) { return a.end > b.end; });
+  // Each slice gathers all rows, which takes little of the time of four panels.
+  const auto slices_for = [&](std::int64_t tasks) {
+    return tasks / std::max<std::int64_t>(row_blocks, 1);
+  };
   const std::int64_t slices = std::clamp<std::int64_t>(
-      kWantedTasks / std::max<std::int64_t>(row_blocks, 1), 1, g.panels_per_group());
+      std::max(slices_for(kWantedTasks), std::min(slices_for(kMaxTasks), g.panels_per_group() / 4)),
+      1,
+      g.panels_per_group());
   std::vector<Task> tasks;
   for (const Task& t : whole) {
     const std::int64_t blocks = ceil_div(t.end, kRows);
@@ -180,7 +187,12 @@ void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, floa
     }
     accumulate = true;
   }
-  for (const DepthBlock& block : blocks) {
+  const float* const b =
+      g.panels + (t.group * g.panels_per_group() + t.first_panel) * g.panel_floats;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const DepthBlock& block = blocks[i];
+    const float* const next =
+        i + 1 < blocks.size() ? b + blocks[i + 1].runs[0].b - block.runs[0].b : nullptr;
     const std::int64_t spacing = block.copies.size() == 1 ? even_spacing(places, rows) : 0;
     if (spacing == 0)
       kernels.gather_rows(places.from,
@@ -189,18 +201,20 @@ void run_task(const Gather& g, const Task& t, const simd::Kernels& kernels, floa
                           static_cast<std::int64_t>(block.copies.size()),
                           gathered,
                           kRowStride);
-    kernels.multiply(
-        {.a = spacing == 0 ? gathered : places.from[0] + block.copies[0].from,
-         .a_stride = spacing == 0 ? kRowStride : spacing,
-         .b = g.panels + (t.group * g.panels_per_group() + t.first_panel) * g.panel_floats,
-         .b_stride = g.panel_floats,
-         .runs = block.runs.data(),
-         .run_count = static_cast<std::int64_t>(block.runs.size()),
-         .c = places.to,
-         .c_offset = first,
-         .rows = rows,
-         .columns = columns,
-         .accumulate = accumulate});
+    kernels.multiply({.a = spacing == 0 ? gathered : places.from[0] + block.copies[0].from,
+                      .a_stride = spacing == 0 ? kRowStride : spacing,
+                      .b = b,
+                      .b_stride = g.panel_floats,
+                      .runs = block.runs.data(),
+                      .run_count = static_cast<std::int64_t>(block.runs.size()),
+                      .c = places.to,
+                      .c_offset = first,
+                      .rows = rows,
+                      .columns = columns,
+                      .accumulate = accumulate,
+                      .ahead = next,
+                      .streamed = spacing == block.depth && blocks.size() == 1,
+                      .far_results = true});
     accumulate = true;
   }
   if (g.epilogue != nullptr)

@@ -14,6 +14,7 @@ using simd::kPanel;
 constexpr std::int64_t kPixels = 256;  // a panel of this many gathered pixels fills half of 64 kB
 constexpr std::int64_t kWantedTasks = 16;
 constexpr std::int64_t kMinChunkPixels = 512;
+constexpr std::int64_t kMinRows = 128;
 
 /// The gradient dw (k, taps * c) = sum over output pixels of dy (pixel, k) * gathered x (pixel,
 /// taps * c). The gathered columns are divided into panels.
@@ -64,15 +65,22 @@ std::vector<Panel> make_panels(const WeightGradient& wg) {
   return panels;
 }
 
-/// Gathered rows of one panel and the stretches of dy that belong to them.
+/// Gathered rows of one panel and the pixels of dy that belong to them.
 struct Gathered {
   float* rows;
+  std::int64_t dy_row;       // floats between the rows of dy
+  std::int64_t first_pixel;  // of these rows
   std::vector<simd::Run> runs;
   std::int64_t count = 0;
+  std::int64_t next_pixel = 0;  // after the last run
 
-  void add(std::int64_t dy_offset, std::int64_t pixels) {
-    runs.push_back({dy_offset, count * kPanel, pixels});
+  void add(std::int64_t pixel, std::int64_t pixels) {
+    if (!runs.empty() && next_pixel == pixel)
+      runs.back().depth += pixels;
+    else
+      runs.push_back({(pixel - first_pixel) * dy_row, count * kPanel, pixels});
     count += pixels;
+    next_pixel = pixel + pixels;
   }
 };
 
@@ -101,7 +109,7 @@ void gather_one_tap(const WeightGradient& wg,
   float* to = out.rows + out.count * kPanel;
   for (std::int64_t q = begin; q < end; ++q, from += o.stride_w * g.c, to += kPanel)
     std::memcpy(to, from, kPanel * sizeof(float));
-  out.add(((row.n * g.p + row.p) * g.q + begin) * g.k, end - begin);
+  out.add((row.n * g.p + row.p) * g.q + begin, end - begin);
 }
 
 /// Gathers any panel, with zeros for the padding.
@@ -138,7 +146,7 @@ void gather_mixed(const WeightGradient& wg,
       std::copy_n(wg.x + from, part.length, to + part.to);
     }
   }
-  out.add(((row.n * g.p + row.p) * g.q + row.q_begin) * g.k, row.q_end - row.q_begin);
+  out.add((row.n * g.p + row.p) * g.q + row.q_begin, row.q_end - row.q_begin);
 }
 
 /// Gathers a range of output pixels row by row.
@@ -164,12 +172,17 @@ void gather(const WeightGradient& wg,
   }
 }
 
-/// A task: panels [first, last) of one group over a range of pixels, summed into the rows of `dw`.
+/// A task: panels [first, last) and rows of one group over a range of pixels, summed into `dw`.
 struct Task {
   std::int64_t group, first, last, begin, end;
+  std::int64_t first_row, last_row;
+  bool copies_dy;
   float* dw;
   bool accumulate;
 };
+
+/// Copied rows of dy are slightly further apart than their length, see conv_direct.cpp.
+constexpr std::int64_t copied_row(std::int64_t rows) { return rows + 16; }
 
 /// Loops over pixels outside and panels inside, so that the block of dy stays in the second-level
 /// cache.
@@ -179,24 +192,33 @@ void run_task(const WeightGradient& wg,
               const simd::Kernels& kernels,
               float* buffer) {
   const ConvGeometry& g = wg.g;
-  const std::vector<float*> rows =
-      row_pointers(t.dw + t.group * g.group_k() * wg.columns, g.group_k(), wg.columns);
-  Gathered gathered{buffer, {}, 0};
+  const std::int64_t first_k = t.group * g.group_k() + t.first_row;
+  const std::int64_t count = t.last_row - t.first_row;
+  const std::vector<float*> rows = row_pointers(t.dw + first_k * wg.columns, count, wg.columns);
+  float* const copied = buffer + kPixels * kPanel;
+  Gathered gathered{buffer, t.copies_dy ? copied_row(count) : g.k, 0, {}, 0, 0};
   bool accumulate = t.accumulate;
   for (std::int64_t begin = t.begin; begin < t.end || !accumulate; begin += kPixels) {
     const std::int64_t end = std::min(t.end, begin + kPixels);
+    const float* dy = wg.dy + begin * g.k + first_k;
+    if (t.copies_dy) {
+      for (std::int64_t i = 0; i < end - begin; ++i)
+        std::copy_n(dy + i * g.k, count, copied + i * copied_row(count));
+      dy = copied;
+    }
+    gathered.first_pixel = begin;
     for (std::int64_t panel = t.first; panel < t.last; ++panel) {
       const Panel& columns = panels[static_cast<std::size_t>(panel)];
       gather(wg, columns, t.group, begin, end, kernels, gathered);
-      kernels.multiply_transposed({.a = wg.dy + t.group * g.group_k(),
-                                   .a_stride = g.k,
+      kernels.multiply_transposed({.a = dy,
+                                   .a_stride = gathered.dy_row,
                                    .b = gathered.rows,
                                    .b_stride = 0,
                                    .runs = gathered.runs.data(),
                                    .run_count = static_cast<std::int64_t>(gathered.runs.size()),
                                    .c = rows.data(),
                                    .c_offset = panel * kPanel,
-                                   .rows = g.group_k(),
+                                   .rows = count,
                                    .columns = std::min(kPanel, wg.columns - panel * kPanel),
                                    .accumulate = accumulate});
     }
@@ -204,30 +226,53 @@ void run_task(const WeightGradient& wg,
   }
 }
 
-/// The division of the work. Every group of panels reads all of dy, and every chunk of pixels
-/// writes a separate result. Among the divisions with enough tasks, the one with the least memory
-/// traffic is chosen.
+/// The division of the work. Every group of panels reads all of dy, every group of rows (output
+/// channels) gathers all of x, and every chunk of pixels writes a separate result. Among the
+/// divisions with enough tasks, the one with the least memory traffic is chosen.
 struct Cut {
-  std::int64_t panel_groups, chunks;
+  std::int64_t row_groups, panel_groups, chunks;
 };
 
 Cut choose_cut(const WeightGradient& wg) {
-  Cut best{1, 1};
+  const ConvGeometry& g = wg.g;
+  Cut best{1, 1, 1};
   std::int64_t least = 0;
   for (std::int64_t chunks = 1; chunks <= kWantedTasks; chunks *= 2) {
     if (chunks > 1 && wg.pixels() / chunks < kMinChunkPixels) break;
-    const std::int64_t groups =
-        std::clamp<std::int64_t>(kWantedTasks / (chunks * wg.g.options.groups), 1, wg.panels());
-    const std::int64_t tasks = groups * chunks * wg.g.options.groups;
-    // Too few tasks leave cores idle, which is counted as additional traffic.
-    const std::int64_t idle = std::max<std::int64_t>(1, kWantedTasks / tasks);
-    const std::int64_t partials = chunks > 1 ? 3 * chunks * wg.g.weight_elements() : 0;
-    const std::int64_t traffic = idle * (groups * wg.g.y_elements() + partials);
-    if (chunks > 1 && traffic >= least) continue;
-    least = traffic;
-    best = {groups, chunks};
+    for (std::int64_t rows = 1; rows <= kWantedTasks; rows *= 2) {
+      if (rows > 1 && g.group_k() / rows < kMinRows) break;
+      const std::int64_t panels = std::clamp<std::int64_t>(
+          kWantedTasks / (rows * chunks * g.options.groups), 1, wg.panels());
+      const std::int64_t tasks = rows * panels * chunks * g.options.groups;
+      // Too few tasks leave cores idle, which is counted as additional traffic.
+      const std::int64_t idle = std::max<std::int64_t>(1, kWantedTasks / tasks);
+      const std::int64_t partials = chunks > 1 ? 3 * chunks * g.weight_elements() : 0;
+      const std::int64_t gathered = wg.pixels() * wg.columns * g.options.groups;
+      const std::int64_t traffic = idle * (panels * g.y_elements() + rows * gathered + partials);
+      if (least > 0 && traffic >= least) continue;
+      least = traffic;
+      best = {rows, panels, chunks};
+    }
   }
   return best;
+}
+
+/// Returns whether tasks copy `rows` of dy for several panels. Rows that are far apart map to few
+/// lines of the first-level cache, and each to a memory page.
+bool copying_pays(const ConvGeometry& g, std::int64_t rows, std::int64_t panels) {
+  constexpr std::int64_t kFarApart = 128;
+  constexpr std::int64_t kMaxRows = 2048;  // 2 MB of a block of pixels
+  return g.k >= kFarApart && rows <= kMaxRows && panels > 1;
+}
+
+/// Returns a product of all pixels, without rows and images, if the convolution is one.
+ConvGeometry flattened(ConvGeometry g) {
+  const Conv2dOptions& o = g.options;
+  const bool padded = o.pad_top != 0 || o.pad_bottom != 0 || o.pad_left != 0 || o.pad_right != 0;
+  if (g.r != 1 || g.s != 1 || o.stride_h != 1 || o.stride_w != 1 || padded) return g;
+  g.w = g.q = g.n * g.h * g.w;
+  g.n = g.h = g.p = 1;
+  return g;
 }
 
 /// Computes dw (+)= the sum of the partial results, in their order.
@@ -247,27 +292,35 @@ void add_partials(const ConvResources& on,
 }  // namespace
 
 void direct_backward_weight(const ConvResources& on,
-                            const ConvGeometry& g,
+                            const ConvGeometry& geometry,
                             const float* x,
                             const float* dy,
                             float* dw,
                             GradMode mode) {
+  const ConvGeometry g = flattened(geometry);
   const WeightGradient wg{g, x, dy, g.r * g.s * g.group_c()};
   const std::vector<Panel> panels = make_panels(wg);
   const Cut cut = choose_cut(wg);
-  const std::int64_t per_group = cut.panel_groups;
   const std::int64_t chunks = cut.chunks;
+  const std::int64_t tasks = g.options.groups * cut.row_groups * cut.panel_groups * chunks;
+  const std::int64_t rows = ceil_div(g.group_k(), cut.row_groups);
+  const bool copies_dy = copying_pays(g, rows, wg.panels() / cut.panel_groups);
   const FloatWorkspace partials(on.workspace, chunks > 1 ? chunks * g.weight_elements() : 0);
-  TaskBuffers buffers(on.workspace, on.threads, kPixels * kPanel);
-  on.threads.run(g.options.groups * per_group * chunks, [&](std::int64_t i) {
+  TaskBuffers buffers(
+      on.workspace, on.threads, kPixels * (kPanel + (copies_dy ? copied_row(rows) : 0)));
+  on.threads.run(tasks, [&](std::int64_t i) {
     const std::int64_t chunk = i % chunks;
-    const std::int64_t part = i / chunks % per_group;
+    const std::int64_t panel_group = i / chunks % cut.panel_groups;
+    const std::int64_t row_group = i / chunks / cut.panel_groups % cut.row_groups;
     const Task task{
-        .group = i / chunks / per_group,
-        .first = wg.panels() * part / per_group,
-        .last = wg.panels() * (part + 1) / per_group,
+        .group = i / chunks / cut.panel_groups / cut.row_groups,
+        .first = wg.panels() * panel_group / cut.panel_groups,
+        .last = wg.panels() * (panel_group + 1) / cut.panel_groups,
         .begin = wg.pixels() * chunk / chunks,
         .end = wg.pixels() * (chunk + 1) / chunks,
+        .first_row = g.group_k() * row_group / cut.row_groups,
+        .last_row = g.group_k() * (row_group + 1) / cut.row_groups,
+        .copies_dy = copies_dy,
         .dw = chunks > 1 ? partials.data() + chunk * g.weight_elements() : dw,
         .accumulate = chunks == 1 && mode == GradMode::accumulate,
     };

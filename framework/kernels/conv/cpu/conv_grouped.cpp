@@ -16,7 +16,7 @@ namespace learn::cpu {
 namespace {
 
 constexpr std::int64_t kWantedTasks = 16;
-constexpr std::int64_t kTaskFloats = 64LL * 1024;  // of the source; fits the second-level cache
+constexpr std::int64_t kTaskFloats = 64LL * 1024;  // of one image; fits the second-level cache
 
 /// A forward pass or a gradient of the input.
 template <class T>
@@ -49,7 +49,7 @@ class Cut {
   template <class T>
   Cut(const GroupedPass<T>& p, std::int64_t lanes) : lanes_(lanes), channels_(p.images.channels) {
     const GroupedImages& i = p.images;
-    const std::int64_t wanted = ceil_div(i.from_image(), kTaskFloats);
+    const std::int64_t wanted = ceil_div(std::max(i.from_image(), i.to_image()), kTaskFloats);
     const std::int64_t bands =
         std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, i.to_h));
     for (std::int64_t band = 0; band < bands; ++band) {
@@ -108,6 +108,7 @@ void run_band(const ConvResources& on,
                [&](simd::GroupedGrid grid, std::int64_t from_offset, std::int64_t to_offset) {
                  grid.first_block = slice.first;
                  grid.last_block = slice.last;
+                 grid.streamed = std::same_as<T, float> && is_streamed(p.n, p.images);
                  on.kernels.multiply_groups(
                      grid,
                      from + (grid.tap_count > 0 ? from_offset - from_shift : 0),

@@ -137,6 +137,7 @@ void grouped_backward_weight(
                   if (grid.tap_count == 0) return;
                   grid.first_block = first_block;
                   grid.last_block = last_block;
+                  grid.streamed = kFloat && is_streamed(g.n, images);
                   on.kernels.multiply_groups_transposed(
                       grid, from + from_offset - from_shift, to + to_offset - to_shift, result);
                 });

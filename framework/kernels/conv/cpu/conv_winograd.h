@@ -1,13 +1,19 @@
 #pragma once
 #include "framework/kernels/conv/cpu/conv_direct.h"
 
-/// 3x3 convolutions of stride 1 by Winograd's F(4x4,3x3) in f32, with a quarter of the
-/// multiplications. The rounding errors are ten to forty times larger than with the plain sum (see
-/// tests/autograd/winograd_test.cpp).
+/// Convolutions by Winograd's algorithm in f32: of a 3x3 window it needs a quarter of the
+/// multiplications, of one that moves by two pixels 56 %, and of a 5x5 window 36 %. The rounding
+/// errors are larger than with the plain sum (see tests/autograd/winograd_test.cpp).
 namespace learn::cpu {
 
-/// Returns whether the convolution is 3x3 with stride 1, one group and channels in multiples of 16.
-[[nodiscard]] bool winograd_applies(const ConvGeometry& g);
+/// Returns how to compute a convolution whose groups have at least 16 channels on both sides, or
+/// null if its window and stride are not provided for.
+[[nodiscard]] const simd::Winograd* winograd_variant(const simd::Kernels& kernels,
+                                                     const ConvGeometry& g);
+
+[[nodiscard]] inline std::int64_t group_weights(const ConvGeometry& g) {
+  return g.weight_elements() / g.options.groups;
+}
 
 /// The passes, with operands as in conv_direct.h.
 decltype(direct_forward) winograd_forward;

@@ -39,6 +39,12 @@ struct GroupedImages {
   [[nodiscard]] std::int64_t to_image() const { return to_h * to_row(); }
 };
 
+/// Returns whether n images are so large that they come from memory.
+[[nodiscard]] inline bool is_streamed(std::int64_t n, const GroupedImages& images) {
+  constexpr std::int64_t kCached = 2LL * 1024 * 1024;  // floats
+  return n * images.from_image() > kCached;
+}
+
 /// Results that see the same taps.
 class GroupedPart {
  public:

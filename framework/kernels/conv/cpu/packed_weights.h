@@ -11,10 +11,11 @@ namespace learn::cpu {
 /// this call.
 class PackedWeights {
  public:
-  /// The form number of Winograd weights in `PreparedWeights`. The direct path uses the number of
+  /// Return the form number in `PreparedWeights` for each path. The direct path uses the number of
   /// groups, which determines its packing.
-  static constexpr std::int64_t kWinogradForm = 0;
-  /// Returns the form number of weights for conv_grouped.h.
+  static constexpr std::int64_t winograd_form(std::int64_t stride) {
+    return kWinogradForms + stride;
+  }
   static constexpr std::int64_t grouped_form(std::int64_t groups) { return -groups; }
 
   template <class Make>
@@ -34,6 +35,8 @@ class PackedWeights {
   [[nodiscard]] const float* data() const { return data_; }
 
  private:
+  static constexpr std::int64_t kWinogradForms = std::int64_t{1} << 32;  // above any other number
+
   std::optional<FloatWorkspace> made_;
   const float* data_ = nullptr;
 };

@@ -26,15 +26,31 @@ inline void store_part(const Vector* sum, float* c, std::int64_t width, bool acc
     c[x] = accumulate ? c[x] + last[x] : last[x];
 }
 
+/// Memory to request, `step` bytes further for each product of a tile's sums.
+struct Ahead {
+  const char* at;
+  std::int64_t step;
+};
+
 /// Computes one tile: kRows rows by kWidth vectors of columns, with all sums in registers.
 template <int kRows, int kWidth, bool kTransposed>
-void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
+void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column, Ahead ahead) {
   Vector sum[kRows][kWidth];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (int j = 0; j < kWidth; ++j) sum[i][j] = Vector{};
 
+  if (g.far_results) {
+    constexpr int kLine = 64 / sizeof(float);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+      for (int at = 0; at < kWidth * kLanes; at += kLine)
+        __builtin_prefetch(g.c[row + i] + g.c_offset + column + at, 1);
+  }
+  // With few tiles, each has to request more than a line per product.
+  constexpr bool kFewRows = 2 * kRows <= max_rows(kWidth);
   const std::int64_t stride = g.a_stride;
   const float* const first = g.a + (kTransposed ? row : row * stride);
   for (const Run* run = g.runs; run != g.runs + g.run_count; ++run) {
@@ -42,6 +58,9 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
     const float* panel = b + run->b;
     const float* next = panel + g.b_stride;  // if the tile is wider than a panel
     for (std::int64_t k = run->depth; k > 0; --k) {
+      __builtin_prefetch(ahead.at, 0, 2);
+      if constexpr (kFewRows) __builtin_prefetch(ahead.at + ahead.step / 2, 0, 2);
+      ahead.at += ahead.step;
       Vector right[kWidth];
 #pragma GCC unroll 4
       for (int j = 0; j < kWidth; ++j)
@@ -69,17 +88,67 @@ void tile(const GemmBlock& g, std::int64_t row, const float* b, std::int64_t col
     }
     return;
   }
+  // A copy, because sums with an address are kept in memory.
+  Vector stored[kRows][kWidth];
+#pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i)
-    store_part<kWidth>(sum[i], g.c[row + i] + g.c_offset + column, width, g.accumulate);
+#pragma GCC unroll 4
+    for (int j = 0; j < kWidth; ++j) stored[i][j] = sum[i][j];
+  for (int i = 0; i < kRows; ++i)
+    store_part<kWidth>(stored[i], g.c[row + i] + g.c_offset + column, width, g.accumulate);
 }
 
 template <bool kTransposed, int kWidth, int kRows>
-void tile_of(int rows, const GemmBlock& g, std::int64_t row, const float* b, std::int64_t column) {
+void tile_of(int rows,
+             const GemmBlock& g,
+             std::int64_t row,
+             const float* b,
+             std::int64_t column,
+             Ahead ahead) {
   if constexpr (kRows > 0) {
-    if (rows == kRows) return tile<kRows, kWidth, kTransposed>(g, row, b, column);
-    tile_of<kTransposed, kWidth, kRows - 1>(rows, g, row, b, column);
+    if (rows == kRows) return tile<kRows, kWidth, kTransposed>(g, row, b, column, ahead);
+    tile_of<kTransposed, kWidth, kRows - 1>(rows, g, row, b, column, ahead);
   }
 }
+
+inline const float* panel_of(const GemmBlock& g, std::int64_t column) {
+  return g.b + column / kPanel * g.b_stride + column % kPanel;
+}
+
+/// Operands that come from memory while tiles are computed: the panels of the next columns, or of
+/// the next product, or later rows of `a`.
+class NextOperands {
+ public:
+  NextOperands(const GemmBlock& g, const float* b, std::int64_t column) : g_(g), b_(b) {
+    if (g.b_row != kPanel || g.run_count == 0) return;
+    next_ = column < g.columns ? panel_of(g, column) : g.ahead;
+    for (const Run* run = g.runs; run != g.runs + g.run_count; ++run) rows_ += run->depth;
+  }
+  /// Returns the share that tile `t` of `tiles`, `width` vectors wide, requests. It has the rows
+  /// [begin, end) of `a`.
+  Ahead share(std::int64_t t,
+              std::int64_t tiles,
+              std::int64_t width,
+              std::int64_t begin,
+              std::int64_t end) const {
+    constexpr std::int64_t kTiles = 3;  // how far ahead rows are requested
+    if (next_ == nullptr && g_.streamed)
+      return {reinterpret_cast<const char*>(g_.a + (begin + kTiles * (end - begin)) * g_.a_stride),
+              (end - begin) * static_cast<std::int64_t>(sizeof(float))};
+    if (next_ == nullptr || rows_ == 0) return {reinterpret_cast<const char*>(b_), 0};
+    const std::int64_t panels = (width * kLanes + kPanel - 1) / kPanel;
+    const std::int64_t row = t * panels * rows_ / tiles;
+    const float* at = next_ + row / rows_ * g_.b_stride + g_.runs->b + row % rows_ * kPanel;
+    return {reinterpret_cast<const char*>(at),
+            panels * kPanel * static_cast<std::int64_t>(sizeof(float)) / tiles};
+  }
+
+ private:
+  const GemmBlock& g_;
+  const float* b_;
+  const float* next_ = nullptr;
+  std::int64_t rows_ = 0;
+};
 
 /// Multiplies all rows of the columns that one tile covers, starting with `column`. Rows are
 /// distributed evenly, so that no tile is nearly empty: 64 rows make 13+13+13+13+12.
@@ -88,12 +157,18 @@ void multiply_columns(int width, const GemmBlock& g, std::int64_t column) {
   if constexpr (kWidth > 0) {
     if (width < kWidth) return multiply_columns<kTransposed, kWidth - 1>(width, g, column);
     constexpr int kRows = max_rows(kWidth);
-    const float* b = g.b + column / kPanel * g.b_stride + column % kPanel;
+    const float* b = panel_of(g, column);
+    const NextOperands next(g, b, column + kWidth * kLanes);
     const std::int64_t tiles = (g.rows + kRows - 1) / kRows;
     for (std::int64_t t = 0; t < tiles; ++t) {
       const std::int64_t begin = g.rows * t / tiles;
-      const auto rows = static_cast<int>(g.rows * (t + 1) / tiles - begin);
-      tile_of<kTransposed, kWidth, kRows>(rows, g, begin, b, column);
+      const std::int64_t end = g.rows * (t + 1) / tiles;
+      tile_of<kTransposed, kWidth, kRows>(static_cast<int>(end - begin),
+                                          g,
+                                          begin,
+                                          b,
+                                          column,
+                                          next.share(t, tiles, kWidth, begin, end));
     }
   }
 }

@@ -107,6 +107,21 @@ void grouped_pixels_of(std::int64_t pixels, const Rest&... rest) {
   }
 }
 
+/// Lines of memory that are requested in equal shares, to read or to write them.
+template <bool kWritten>
+struct LinesAhead {
+  static constexpr std::int64_t kLine = 64 / sizeof(float);
+  const float* at;
+  std::int64_t left, share;
+
+  LinesAhead(bool wanted, const float* from, std::int64_t floats, std::int64_t shares)
+      : at(from), left(wanted ? floats / kLine : 0), share(left / shares + 1) {}
+  void request() {
+    for (std::int64_t line = 0; line < share && left > 0; ++line, --left, at += kLine)
+      __builtin_prefetch(at, kWritten, 2);
+  }
+};
+
 /// Pixels are divided evenly, so that no part has too few sums to hide the latency of an addition.
 template <int kWidth>
 void grouped_products(const GroupedGrid& g,
@@ -117,13 +132,29 @@ void grouped_products(const GroupedGrid& g,
                       bool accumulate) {
   constexpr int kPixels = kLanes == 16 || kWidth == 1 ? 8 : 6;  // with their operands in registers
   const std::int64_t parts = (g.columns.count + kPixels - 1) / kPixels;
-  for (std::int64_t row = 0; row < g.rows.count; ++row)
+  const bool streamed = g.streamed && g.tap_count > 0 && g.rows.from > g.columns.from;
+  const float* lowest = from;  // the row that the first row of results reads last
+  if (streamed) {
+    const std::int64_t ends[] = {g.taps[0].from, g.taps[g.tap_count - 1].from};
+    lowest += ends[0] > ends[1] ? ends[0] : ends[1];
+  }
+  for (std::int64_t row = 0; row < g.rows.count; ++row) {
+    LinesAhead<false> next(streamed,
+                           lowest + row * g.rows.from + g.columns.count * g.columns.from,
+                           g.rows.from,
+                           parts * (g.last_block - g.first_block));
+    LinesAhead<true> results(streamed && !accumulate,
+                             to + (row + 1) * g.rows.to,
+                             g.rows.to,
+                             parts * (g.last_block - g.first_block));
     for (std::int64_t block = g.first_block; block < g.last_block; ++block) {
       const auto [first, done] = channel_block(g, block);
       const float* const w = weights + block * g.window * kWidth * kLanes;
       const Vector start = bias == nullptr ? Vector{} : load(bias + first);
       for (std::int64_t part = 0; part < parts; ++part) {
         const std::int64_t begin = g.columns.count * part / parts;
+        next.request();
+        results.request();
         grouped_pixels_of<kWidth, kPixels>(
             g.columns.count * (part + 1) / parts - begin,
             g,
@@ -135,6 +166,7 @@ void grouped_products(const GroupedGrid& g,
             accumulate);
       }
     }
+  }
 }
 
 template <int kWidth, int kChannel = 0>
@@ -148,10 +180,32 @@ inline __attribute__((always_inline)) void add_channels(const float* x,
   }
 }
 
+/// The rows of both images after the rows of a grid, requested while their products are added.
+struct NextRows {
+  LinesAhead<false> x, dy;
+
+  NextRows(const GroupedGrid& g, const float* from, const float* to, std::int64_t passes)
+      : x(g.streamed,
+          from + g.rows.count * g.rows.from,
+          g.rows.count * g.rows.from,
+          shares(g, passes)),
+        dy(g.streamed, to + g.rows.count * g.rows.to, g.rows.count * g.rows.to, shares(g, passes)) {
+  }
+
+ private:
+  static std::int64_t shares(const GroupedGrid& g, std::int64_t passes) {
+    return (g.last_block - g.first_block) * passes * g.rows.count * g.columns.count;
+  }
+};
+
 /// Adds to the sums of kTaps taps the products of all pixels.
 template <int kWidth, int kTaps>
-void grouped_tap_sums(
-    const GroupedGrid& g, const WindowTap* taps, const float* x, const float* dy, float* sums) {
+void grouped_tap_sums(const GroupedGrid& g,
+                      const WindowTap* taps,
+                      const float* x,
+                      const float* dy,
+                      float* sums,
+                      NextRows& next) {
   Vector sum[kTaps][kWidth];
 #pragma GCC unroll 16
   for (int t = 0; t < kTaps; ++t)
@@ -161,6 +215,8 @@ void grouped_tap_sums(
     const float* from = x + row * g.rows.from;
     const float* gradient = dy + row * g.rows.to;
     for (std::int64_t i = 0; i < g.columns.count; ++i) {
+      next.x.request();
+      next.dy.request();
       const Vector right = load(gradient);
 #pragma GCC unroll 16
       for (int t = 0; t < kTaps; ++t) {
@@ -181,11 +237,15 @@ void grouped_tap_sums(
 }
 
 template <int kWidth, int kTaps>
-void grouped_taps(
-    std::int64_t tap, const GroupedGrid& g, const float* x, const float* dy, float* sums) {
+void grouped_taps(std::int64_t tap,
+                  const GroupedGrid& g,
+                  const float* x,
+                  const float* dy,
+                  float* sums,
+                  NextRows& next) {
   for (; tap + kTaps <= g.tap_count; tap += kTaps)
-    grouped_tap_sums<kWidth, kTaps>(g, g.taps + tap, x, dy, sums);
-  if constexpr (kTaps > 1) grouped_taps<kWidth, kTaps - 1>(tap, g, x, dy, sums);
+    grouped_tap_sums<kWidth, kTaps>(g, g.taps + tap, x, dy, sums, next);
+  if constexpr (kTaps > 1) grouped_taps<kWidth, kTaps - 1>(tap, g, x, dy, sums, next);
 }
 
 template <int kWidth>
@@ -195,10 +255,11 @@ void grouped_products_transposed(const GroupedGrid& g,
                                  float* sums) {
   // Enough sums to hide the latency of an addition, and few enough for the registers.
   constexpr int kTaps = kWidth == 1 ? 9 : kWidth == 2 ? 4 : kWidth == 4 ? 2 : 1;
+  NextRows next(g, x, dy, (g.tap_count + kTaps - 1) / kTaps);
   for (std::int64_t block = g.first_block; block < g.last_block; ++block) {
     const std::int64_t first = channel_block(g, block).first;
     grouped_taps<kWidth, kTaps>(
-        0, g, x + first, dy + first, sums + block * g.window * kWidth * kLanes);
+        0, g, x + first, dy + first, sums + block * g.window * kWidth * kLanes, next);
   }
 }
 

@@ -34,6 +34,11 @@ struct GemmBlock {
   std::int64_t rows;
   std::int64_t columns;
   bool accumulate;  ///< false: c is overwritten, true: added to
+  /// The b of the next product, which has the same runs, to request it in time; null if unknown.
+  const float* ahead = nullptr;
+  /// The rows of `a` follow each other and come from memory, so that later ones are requested.
+  bool streamed = false;
+  bool far_results = false;  ///< c comes from memory, and is requested before it is computed
 };
 
 /// Computes c = a * b^T, plus a bias. The rows of both are stored one after the other.
@@ -55,19 +60,53 @@ struct Copy {
   std::int64_t from, to, length;
 };
 
-/// The tile size of Winograd's F(4x4,3x3): tiles of 6x6 pixels are transformed, 36 matrix products
-/// replace the convolution, and each result is a tile of 4x4 pixels.
-inline constexpr std::int64_t kWinogradTile = 4;
-inline constexpr std::int64_t kWinogradInput = 6;
-inline constexpr std::int64_t kWinogradMatrices = 36;
-
-/// The transformed matrices. Element (tile, channel) of matrix m is at data + m * matrix +
-/// channel / 32 * panel + channel % 32. Rows that are stored in one piece have panel == 32.
+/// The matrices of Winograd's algorithm, `matrix` floats apart, with rows of channels. `data` is
+/// the row of the first one.
 struct WinogradMatrices {
   float* data;
   std::int64_t matrix;
-  std::int64_t panel;
 };
+
+/// One direction of Winograd's algorithm: tiles of pixels are transformed, matrix products replace
+/// the convolution, and their results are transformed into tiles of pixels. Tiles are square and
+/// stored row by row, as pointers to the pixels' channel 0. There are at least `lanes` channels.
+struct WinogradPass {
+  std::int64_t from;  ///< pixels along a side of a tile that is read
+  std::int64_t to;    ///< pixels along a side of a tile that is computed
+  void (*input)(const float* const* pixels, std::int64_t channels, const WinogradMatrices& to);
+  /// Skips pixels that are null.
+  void (*output)(const WinogradMatrices& from,
+                 std::int64_t channels,
+                 float* const* pixels,
+                 bool accumulate);
+};
+
+/// Winograd's algorithm for one window and stride (toom_cook.inl). Each axis has `points`, and
+/// there is a matrix for each pair of them.
+struct Winograd {
+  std::int64_t window, stride;
+  std::int64_t points;
+  /// Points of the weights along an axis. All further points use the last one.
+  std::int64_t weight_points;
+  WinogradPass forward;
+  WinogradPass backward;  ///< computes the input's gradient, with the window rotated by 180 degrees
+  /// Transforms a tile of the results' gradient (forward.to) for the gradient of the weights.
+  void (*output_gradient)(const float* const* pixels,
+                          std::int64_t channels,
+                          const WinogradMatrices& to);
+  /// Transforms rows of 32 columns. Tap t of row i is at taps + t * tap_stride + 32 i.
+  void (*weight)(const float* taps,
+                 std::int64_t tap_stride,
+                 std::int64_t rows,
+                 const WinogradMatrices& to);
+  /// Computes the weights' gradient, with tap t at dw + t * channels.
+  void (*weight_gradient)(const WinogradMatrices& from,
+                          std::int64_t channels,
+                          float* dw,
+                          bool accumulate);
+};
+/// F(4x4,3x3), F(2x2,5x5), and 4x4 results of 3x3 windows that move by two pixels.
+inline constexpr int kWinogradVariants = 3;
 
 /// A tap of a convolution's window.
 struct WindowTap {
@@ -92,6 +131,7 @@ struct GroupedGrid {
   std::int64_t width;                    ///< channels of a group: a power of two, at most `lanes`
   std::int64_t channels;                 ///< of all groups, at least `lanes`
   std::int64_t first_block, last_block;  ///< vectors of channels to compute
+  bool streamed;  ///< the images come from memory, so that the next row is requested
 };
 
 struct Kernels {
@@ -135,33 +175,7 @@ struct Kernels {
                     float* to,
                     std::int64_t to_stride);
 
-  // Lavin & Gray, "Fast algorithms for convolutional neural networks", CVPR 2016, with the points
-  // 0, 1, -1, 2, -2, infinity. Channels are multiples of 16; pixels are pointers to their channel
-  // 0.
-  /// Computes B^T d B of one tile from the 6x6 `pixels` that it reads.
-  void (*winograd_input)(const float* const* pixels,
-                         std::int64_t channels,
-                         const WinogradMatrices& to);
-  /// Computes A^T m A. `pixels` are the 4x4 of the tile, null where the tile extends beyond the
-  /// image.
-  void (*winograd_output)(const WinogradMatrices& from,
-                          std::int64_t channels,
-                          float* const* pixels,
-                          bool accumulate);
-  /// Computes A dy A^T. `pixels` are the 4x4 of the tile.
-  void (*winograd_output_gradient)(const float* const* pixels,
-                                   std::int64_t channels,
-                                   const WinogradMatrices& to);
-  /// Computes G w G^T for rows of 32 columns. Tap t of row i is at taps + t * tap_stride + 32 i.
-  void (*winograd_weight)(const float* taps,
-                          std::int64_t tap_stride,
-                          std::int64_t rows,
-                          const WinogradMatrices& to);
-  /// Computes G^T du G. Tap t of the weight's gradient is at dw + t * channels.
-  void (*winograd_weight_gradient)(const WinogradMatrices& from,
-                                   std::int64_t channels,
-                                   float* dw,
-                                   bool accumulate);
+  Winograd winograd[kWinogradVariants];
 };
 
 /// Returns the kernels that run on every machine of the architecture.

@@ -4,6 +4,7 @@
 #include "framework/kernels/common/cpu/simd/gemm.inl"
 #include "framework/kernels/common/cpu/simd/grouped.inl"
 #include "framework/kernels/common/cpu/simd/row_product.inl"
+#include "framework/kernels/common/cpu/simd/toom_cook.inl"
 #include "framework/kernels/common/cpu/simd/winograd.inl"
 
 constexpr Kernels table(const char* name) {
@@ -17,10 +18,6 @@ constexpr Kernels table(const char* name) {
       .multiply_groups_transposed = multiply_groups_transposed<>,
       .gather_rows = gather_rows,
       .transpose = transpose,
-      .winograd_input = winograd_input,
-      .winograd_output = winograd_output,
-      .winograd_output_gradient = winograd_output_gradient,
-      .winograd_weight = winograd_weight,
-      .winograd_weight_gradient = winograd_weight_gradient,
+      .winograd = {winograd<Window3>(), winograd<Window5>(), winograd<StridedWindow3>()},
   };
 }

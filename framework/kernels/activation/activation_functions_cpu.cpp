@@ -29,7 +29,7 @@ void apply(const float* from, float* to, std::int64_t n, F f) {
 
 }  // namespace
 
-void smooth_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
+void activation_values(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
   switch (kind.name) {
     case ActivationKind::Name::gelu:
       return apply(from, to, n, [](float x) { return gelu(x); });
@@ -38,11 +38,12 @@ void smooth_values(const ActivationKind& kind, const float* from, float* to, std
     case ActivationKind::Name::identity:
     case ActivationKind::Name::relu:
     case ActivationKind::Name::leaky_relu:
-      return;
+    case ActivationKind::Name::relu6:
+      return with_value(kind, [=](auto value) { apply(from, to, n, value); });
   }
 }
 
-void smooth_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
+void activation_slopes(const ActivationKind& kind, const float* from, float* to, std::int64_t n) {
   switch (kind.name) {
     case ActivationKind::Name::gelu:
       return apply(from, to, n, [](float x) { return gelu_slope(x); });
@@ -51,15 +52,16 @@ void smooth_slopes(const ActivationKind& kind, const float* from, float* to, std
     case ActivationKind::Name::identity:
     case ActivationKind::Name::relu:
     case ActivationKind::Name::leaky_relu:
-      return;
+    case ActivationKind::Name::relu6:
+      return with_slope(kind, [=](auto slope) { apply(from, to, n, slope); });
   }
 }
 
-void smooth_values(const ActivationKind& kind, float* values, std::int64_t n) {
-  smooth_values(kind, values, values, n);
+void activation_values(const ActivationKind& kind, float* values, std::int64_t n) {
+  activation_values(kind, values, values, n);
 }
-void smooth_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
-  smooth_slopes(kind, values, values, n);
+void activation_slopes(const ActivationKind& kind, float* values, std::int64_t n) {
+  activation_slopes(kind, values, values, n);
 }
 
 }  // namespace learn::cpu
