@@ -94,6 +94,45 @@ const Tensor& classes_for(const Var& logits) {
   return classes;
 }
 
+/// Parameters of a normalization, kept for the next call.
+struct NormParameters {
+  Arena arena{"parameters of a normalization", cpu_pages()};
+  Tensor ones, zeros, mean, var;
+};
+NormParameters& norm_parameters(std::int64_t channels) {
+  static std::map<std::int64_t, NormParameters> all;
+  NormParameters& p = all[channels];
+  if (!p.ones.defined()) {
+    p.ones = full(p.arena, {channels}, DType::f32, 1);
+    p.zeros = full(p.arena, {channels}, DType::f32, 0);
+    p.mean = full(p.arena, {channels}, DType::f32, 0);
+    p.var = full(p.arena, {channels}, DType::f32, 1);
+  }
+  return p;
+}
+
+/// Batch normalization with relu, and with gradients of its weights wherever x has one.
+Var batch_norm(const Var& x) {
+  NormParameters& p = norm_parameters(x.shape()[-1]);
+  Tape& tape = x.tape();
+  const bool grad = x.needs_grad();
+  return ops::batch_norm(x,
+                         tape.input(p.ones, grad),
+                         tape.input(p.zeros, grad),
+                         p.mean,
+                         p.var,
+                         {},
+                         {.activation = ActivationKind::relu()},
+                         ForwardMode::train);
+}
+
+/// Layer normalization, with gradients of its weights wherever x has one.
+Var layer_norm(const Var& x) {
+  NormParameters& p = norm_parameters(x.shape()[-1]);
+  const bool grad = x.needs_grad();
+  return ops::layer_norm(x, x.tape().input(p.ones, grad), x.tape().input(p.zeros, grad));
+}
+
 const std::map<std::string, Operation>& operations() {
   using In = const Operands&;
   using R = const Request&;
@@ -101,6 +140,7 @@ const std::map<std::string, Operation>& operations() {
       {"abs", {1, [](In in, R) { return ops::abs(in[0]); }}},
       {"add", {2, [](In in, R) { return ops::add(in[0], in[1]); }}},
       {"add_bias", {2, [](In in, R) { return ops::add_bias(in[0], in[1]); }}},
+      {"batch_norm", {1, [](In in, R) { return batch_norm(in[0]); }}},
       {"clamp", {1, [](In in, R) { return ops::clamp(in[0], 0.25, 0.75); }}},
       {"concat", {2, [](In in, R r) { return ops::concat(in, r.whole("axis", -1)); }}},
       {"conv2d", {2, [](In in, R r) { return ops::conv2d(in[0], in[1], {}, conv_options(r)); }}},
@@ -109,6 +149,7 @@ const std::map<std::string, Operation>& operations() {
       {"div", {2, [](In in, R) { return ops::div(in[0], in[1]); }}},
       {"exp", {1, [](In in, R) { return ops::exp(in[0]); }}},
       {"gelu", {1, [](In in, R) { return ops::gelu(in[0]); }}},
+      {"layer_norm", {1, [](In in, R) { return layer_norm(in[0]); }}},
       {"linear", {2, [](In in, R) { return ops::linear(in[0], in[1], {}); }}},
       {"log", {1, [](In in, R) { return ops::log(in[0]); }}},
       {"log_softmax", {1, [](In in, R) { return ops::log_softmax(in[0]); }}},

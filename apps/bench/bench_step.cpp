@@ -35,6 +35,7 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
   };
   nlohmann::ordered_json out{{"system", "learn"},
                              {"model", options.model},
+                             {"image_size", options.image_size},
                              {"batch", options.batch},
                              {"precision", options.precision},
                              {"device", options.device},
@@ -71,6 +72,7 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
   };
   nlohmann::ordered_json out{{"system", "learn"},
                              {"model", options.model},
+                             {"image_size", options.image_size},
                              {"batch", options.batch},
                              {"precision", options.precision},
                              {"device", options.device},
@@ -100,9 +102,7 @@ nlohmann::ordered_json to_json(const bench::StepOptions& options,
 OptionTable option_table(bench::StepOptions& o) {
   OptionTable table;
   table.group("Options");
-  table.text("model", o.model, "NAME", "model of the registry");
-  table.number("width", o.width, kNotNegative, "N", "width of the model; 0: its default");
-  table.number("batch", o.batch, {.low = 1, .high = 65536}, "N", "images per step");
+  bench::declare_workload(table, o);
   table.choice("precision",
                o.precision,
                precision_names(),

@@ -14,6 +14,7 @@ that supports the device, only learn is measured, and the output says so.
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -33,7 +34,7 @@ class Bench:
         self.options, self.runs = options, []
         self.deadline = time.monotonic() + options.budget if options.budget else None
         self.common = ["--device", options.device, "--seconds", options.seconds, "--windows", options.windows,
-                       "--warm-up", options.warm_up]
+                       "--warm-up", options.warm_up, "--image-size", options.image_size]
         if options.threads:
             self.common += ["--threads", options.threads]
         self.torch = self.find_torch()
@@ -146,7 +147,8 @@ def compare_on_cuda(bench, models):
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--models", help="NAME:BATCH,...")
+    parser.add_argument("--models", help="NAME:BATCH,..., of names of torch_models.py such as resnet50:stem=imagenet")
+    parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--precisions", type=lambda text: text.split(","), help="default: fp32 on the CPU, fp16 on a GPU")
     parser.add_argument("--torch-modes", type=lambda text: text.split(","), help="default: eager; on a GPU eager,compile,max-autotune")
     parser.add_argument("--no-tune", dest="tune", action="store_false",
@@ -177,7 +179,7 @@ def read_options():
 def main():
     options = read_options()
     bench = Bench(options)
-    models = [(name, int(batch or 64)) for name, _, batch in (word.partition(":") for word in options.models.split(","))]
+    models = [(name, int(batch or 64)) for name, batch in (re.fullmatch(r"(.*?)(?::(\d+))?", word).groups() for word in options.models.split(","))]
     print(f"{options.rounds} rounds of {options.windows} windows, {options.seconds:g} s each round; "
           + (f"PyTorch {bench.torch}" if bench.torch else
              f"no PyTorch: {options.python} has none that can use the {options.device}") + "\n", flush=True)

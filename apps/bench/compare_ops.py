@@ -22,6 +22,8 @@ OPERATIONS = [
     *(f"{name} {IMAGES}" for name in ("abs", "clamp", "exp", "gelu", "log", "max", "max_pool", "mean", "pow", "relu", "sigmoid", "silu", "sum",
                                       "tanh", "to_nchw")),
     *(f"{name} {IMAGES} {IMAGES}" for name in ("add", "div", "mul", "concat")),
+    *(f"batch_norm {shape}" for shape in (IMAGES, "64x4x4x512", "8x32x32x64")),
+    *(f"layer_norm {shape}" for shape in ("8x56x56x96", "16x197x192", "4096x768")),
     f"add_bias {IMAGES} 64",
     f"mul {IMAGES} 64",
     *(f"{name} 4096x1000" for name in ("softmax", "log_softmax", "cross_entropy")),
@@ -75,7 +77,7 @@ def compare(operation, options):
     """Summaries of both systems, for each pass."""
     peer, environment = [options.python, HERE / "torch_ops.py"], turns.peer_environment()
     measurements = {"learn": lambda: times([options.bench], None, operation, options)}
-    for form in ("nchw", "channels_last") if operation.startswith(("conv2d", "max_pool")) else ("nchw",):
+    for form in ("nchw", "channels_last") if operation.startswith(("batch_norm", "conv2d", "max_pool")) else ("nchw",):
         measurements[form] = lambda form=form: times([*peer, "--format", form], environment, operation, options)
     results = turns.in_turns(measurements, options.rounds)
     found = {}

@@ -1,4 +1,6 @@
 """The models of models/, layer by layer, in PyTorch."""
+import functools
+
 import torch
 from torch import nn
 
@@ -52,15 +54,61 @@ class BasicBlock(nn.Module):
         self.shortcut = nn.Sequential() if stride == 1 and inputs == outputs else ConvBnAct(inputs, outputs, 1, stride)
 
     def forward(self, x):
-        return torch.relu(self.body(x) + self.shortcut(x))
+        return torch.relu_(self.body(x).add_(self.shortcut(x)))
 
 
-def resnet18():
-    layers, width = [ConvBnAct(3, 64, act=nn.ReLU(inplace=True))], 64
-    for outputs, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
-        layers += [BasicBlock(width, outputs, stride), BasicBlock(outputs, outputs, 1)]
-        width = outputs
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+class Bottleneck(BasicBlock):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__(inputs, outputs, stride)
+        width = outputs // 4
+        self.body = nn.Sequential(ConvBnAct(inputs, width, 1, act=nn.ReLU(inplace=True)),
+                                  ConvBnAct(width, width, 3, stride, nn.ReLU(inplace=True)), ConvBnAct(width, outputs, 1))
+
+
+def resnet(block, counts, expansion=1, imagenet=False):
+    layers, width = [ConvBnAct(3, 64, 7 if imagenet else 3, 2 if imagenet else 1, nn.ReLU(inplace=True))], 64
+    if imagenet:
+        layers.append(nn.MaxPool2d(3, 2, 1))
+    for stage, count in enumerate(counts):
+        for i in range(count):
+            outputs = (64 << stage) * expansion
+            layers.append(block(width, outputs, 2 if stage > 0 and i == 0 else 1))
+            width = outputs
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 10))
+
+
+def resnet18(imagenet=False):
+    return resnet(BasicBlock, (2, 2, 2, 2), imagenet=imagenet)
+
+
+def resnet50(imagenet=False):
+    return resnet(Bottleneck, (3, 4, 6, 3), 4, imagenet)
+
+
+class Inverted(nn.Module):
+    def __init__(self, inputs, outputs, stride, expansion):
+        super().__init__()
+        inner, self.with_sum = inputs * expansion, stride == 1 and inputs == outputs
+        layers = [ConvBnAct(inputs, inner, 1, act=nn.ReLU6(inplace=True))] if expansion > 1 else []
+        depthwise = nn.Conv2d(inner, inner, 3, stride, 1, groups=inner, bias=False)
+        self.body = nn.Sequential(*layers, depthwise, nn.BatchNorm2d(inner), nn.ReLU6(inplace=True), ConvBnAct(inner, outputs, 1))
+
+    def forward(self, x):
+        return self.body(x).add_(x) if self.with_sum else self.body(x)
+
+
+def mobilenet_v2(imagenet=False):
+    def act():
+        return nn.ReLU6(inplace=True)
+
+    halved = 2 if imagenet else 1
+    layers, width = [ConvBnAct(3, 32, 3, halved, act())], 32
+    for expansion, outputs, count, stride in ((1, 16, 1, 1), (6, 24, 2, halved), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+                                              (6, 160, 3, 2), (6, 320, 1, 1)):
+        for i in range(count):
+            layers.append(Inverted(width, outputs, stride if i == 0 else 1, expansion))
+            width = outputs
+    return nn.Sequential(*layers, ConvBnAct(width, 1280, 1, act=act()), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(1280, 10))
 
 
 def darknet(blocks=(1, 2, 2, 2, 2), nf=16):
@@ -102,4 +150,6 @@ def wrn_22(groups=3, blocks=3, widen=6, start=16):
                          nn.Linear(inputs, 10))
 
 
-MODELS = {"darknet": darknet, "resnet9": resnet9, "resnet18": resnet18, "wrn_22": wrn_22}
+RESIDUAL = {"resnet18": resnet18, "resnet50": resnet50, "mobilenet_v2": mobilenet_v2}
+MODELS = {"darknet": darknet, "resnet9": resnet9, "wrn_22": wrn_22, **RESIDUAL,
+          **{f"{name}:stem=imagenet": functools.partial(make, imagenet=True) for name, make in RESIDUAL.items()}}

@@ -19,6 +19,18 @@ def conv2d(x, w, options):
     return functional.conv2d(x, w, stride=int(options.get("stride", 1)), padding=int(options.get("pad", 0)), groups=int(options.get("groups", 1)))
 
 
+def batch_norm(x):
+    """Batch normalization with relu, and with gradients of its weights wherever x has one."""
+    weight, bias = (torch.full((x.shape[1],), value, requires_grad=x.requires_grad) for value in (1.0, 0.0))
+    return functional.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1]), weight, bias, training=True).relu_()
+
+
+def layer_norm(x):
+    """Layer normalization, with gradients of its weights wherever x has one."""
+    weight, bias = (torch.full((x.shape[-1],), value, requires_grad=x.requires_grad) for value in (1.0, 0.0))
+    return functional.layer_norm(x, (x.shape[-1],), weight, bias)
+
+
 def axis(options):
     return int(options.get("axis", -1))
 
@@ -27,6 +39,7 @@ OPERATIONS = {
     "abs": lambda x, o: x.abs(),
     "add": lambda a, b, o: a + b,
     "add_bias": lambda a, b, o: a + b,
+    "batch_norm": lambda x, o: batch_norm(x),
     "clamp": lambda x, o: x.clamp(0.25, 0.75),
     "concat": lambda a, b, o: torch.cat((a, b), axis(o)),
     "conv2d": conv2d,
@@ -34,6 +47,7 @@ OPERATIONS = {
     "div": lambda a, b, o: a / b,
     "exp": lambda x, o: x.exp(),
     "gelu": lambda x, o: functional.gelu(x),
+    "layer_norm": lambda x, o: layer_norm(x),
     "linear": lambda x, w, o: functional.linear(x, w),
     "log": lambda x, o: x.log(),
     "log_softmax": lambda x, o: functional.log_softmax(x, -1),
@@ -51,7 +65,7 @@ OPERATIONS = {
     "tanh": lambda x, o: x.tanh(),
     "to_nchw": lambda x, o: x.permute(0, 3, 1, 2).contiguous(),
 }
-IMAGES = ("conv2d", "max_pool")
+IMAGES = ("batch_norm", "conv2d", "max_pool")
 TYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 

@@ -30,7 +30,7 @@ class Step:
         torch.manual_seed(0)
         net = (MODELS[options.model](options.width) if options.width else MODELS[options.model]()).train().to(self.device, memory_format=form)
         batch = options.batch // options.ranks
-        x = torch.rand(batch, 3, 32, 32, device=self.device).contiguous(memory_format=form)
+        x = torch.rand(batch, 3, options.image_size, options.image_size, device=self.device).contiguous(memory_format=form)
         if self.precision in HALVES:
             net, x = net.to(HALVES[self.precision]), x.to(HALVES[self.precision])
             for module in net.modules():
@@ -101,7 +101,7 @@ def measure(options):
         count = shared[0]
     windows = [step.stretch(count)[0] for _ in range(options.windows)]
     median = statistics.median(windows)
-    result = {"system": f"torch {torch.__version__}", "model": options.model, "batch": options.batch,
+    result = {"system": f"torch {torch.__version__}", "model": options.model, "image_size": options.image_size, "batch": options.batch,
               "precision": options.precision, "device": options.device, "mode": options.mode, "format": options.format,
               "ranks": options.ranks, "threads": torch.get_num_threads(), "images_per_s": round(options.batch / median, 1),
               "best": round(options.batch / min(windows), 1), "worst": round(options.batch / max(windows), 1),
@@ -129,6 +129,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=MODELS, default="resnet9")
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["fp32", "tf32", "fp16", "bf16", "fp16-amp", "bf16-amp"], default="fp32")
     parser.add_argument("--mode", choices=["eager", "compile", "max-autotune"], default="eager")

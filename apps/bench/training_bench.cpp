@@ -37,11 +37,18 @@ void wait_for(Context& ctx) {
     if (ctx.device().is_cuda()) ctx.cuda().synchronize();
 }
 
+constexpr std::int64_t kColours = 3;
+
 /// Repeats the same random batch, or a share of one, in an endless pass. The batch is as a loader
 /// makes it on its device, padded or not.
 class OneBatch final : public BatchSource {
  public:
-  OneBatch(Context& ctx, std::int64_t samples, DType dtype, bool padded, const Share& share = {})
+  OneBatch(Context& ctx,
+           const Shape& image,
+           std::int64_t samples,
+           DType dtype,
+           bool padded,
+           const Share& share = {})
       : share_(share) {
     const std::int64_t size = share.computed(samples).count;
     if (share.ranks > 1) {
@@ -50,11 +57,10 @@ class OneBatch final : public BatchSource {
       batch_.spare = share.of(samples).count == 0;
     }
     Arena host("a batch", cpu_pages());
-    constexpr std::int64_t kColours = 3;
     batch_.padding = padded ? padded_half_channels(kColours) - kColours : 0;
-    const Shape colours{size, 32, 32, kColours};
+    const Shape colours{size, image[0], image[1], kColours};
     const Tensor values = uniform(host, colours, DType::f32, -2, 2, ctx.seed());
-    Tensor x = zeros(host, {size, 32, 32, kColours + batch_.padding}, dtype);
+    Tensor x = zeros(host, {size, image[0], image[1], kColours + batch_.padding}, dtype);
     for (std::int64_t pixel = 0; pixel < values.elements() / kColours; ++pixel)
       for (std::int64_t c = 0; c < kColours; ++c)
         set(x, pixel * x.shape()[3] + c, get(values, pixel * kColours + c));
@@ -229,6 +235,11 @@ class Turns final : public Callback {
   std::vector<double> seconds_;
 };
 
+Model model_of(const StepOptions& options) {
+  return ModelSection{.model = options.model, .width = options.width}.make(
+      {.classes = 10, .input = {options.image_size, options.image_size, kColours}});
+}
+
 bool is_padded(const Context& ctx, const StepOptions& options, const Model& model) {
   return model.takes_padding && ctx.device().is_cuda() &&
          is_half(PrecisionSection{.precision = options.precision}.dtype());
@@ -237,8 +248,9 @@ bool is_padded(const Context& ctx, const StepOptions& options, const Model& mode
 /// A training of the share of one rank, with the other ranks or without.
 struct RankTraining {
   RankTraining(Context& ctx, const StepOptions& options, Communicator& ranks, bool together)
-      : model(ModelSection{.model = options.model, .width = options.width}.make({.classes = 10})),
+      : model(model_of(options)),
         source(ctx,
+               model.input,
                together ? options.batch : share_of(ranks).computed(options.batch).count,
                PrecisionSection{.precision = options.precision}.dtype(),
                is_padded(ctx, options, model),
@@ -319,8 +331,9 @@ StepFigures measure_steps(const StepOptions& options) {
   Context ctx(context_options(options));
   const std::size_t before = ctx.device_bytes_used();
   const PrecisionSection precision{.precision = options.precision};
-  Model model = ModelSection{.model = options.model, .width = options.width}.make({.classes = 10});
-  OneBatch source(ctx, options.batch, precision.dtype(), is_padded(ctx, options, model));
+  Model model = model_of(options);
+  OneBatch source(
+      ctx, model.input, options.batch, precision.dtype(), is_padded(ctx, options, model));
   Learner learn(ctx, std::move(model), source, {.report = Report::off});
   precision.prepare(learn, false);
   if (options.one_rank) learn.add<callbacks::DataParallel>();

@@ -1,4 +1,5 @@
 #pragma once
+#include "apps/bench/workload.h"
 #include "framework/distributed/communicator.h"
 #include "framework/learner/exchange.h"
 
@@ -9,10 +10,7 @@
 
 namespace learn::bench {
 
-struct StepOptions {
-  std::string model = "resnet9";
-  std::int64_t width = 0;  ///< 0: the model's default
-  std::int64_t batch = 64;
+struct StepOptions : Workload {
   std::string precision = "fp32";  ///< as in learn train --precision
   std::string device = "cpu";
   bool winograd = true;      ///< allow it for convolutions

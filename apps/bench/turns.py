@@ -7,6 +7,7 @@ import pathlib
 import resource
 import statistics
 import subprocess
+import sys
 import time
 from typing import NamedTuple
 
@@ -55,7 +56,10 @@ class Run(NamedTuple):
 def run(command, environment=None, timeout=None):
     """Runs a program to its end. Raises subprocess.TimeoutExpired."""
     watched = Watched()
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=environment)
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=environment)
+    except OSError as fault:
+        sys.exit(f"error: cannot run {command[0]}: {fault.strerror}. Build it, or give the path of another with --bench or --python")
     return Run(done.returncode, done.stdout, done.stderr, watched.others())
 
 
