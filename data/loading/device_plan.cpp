@@ -1,5 +1,7 @@
 #include "data/loading/device_plan.h"
 
+#include "data/loading/image_step.h"
+
 #include <algorithm>
 
 namespace learn::data {
@@ -7,7 +9,7 @@ namespace {
 
 using Kind = AugmentPlan::Step::Kind;
 
-/// Collects the steps of a list, one call per transform.
+/// Collects the steps of a list.
 class Planner {
  public:
   explicit Planner(const SampleForm& form) {
@@ -17,27 +19,34 @@ class Planner {
     possible_ = form.is_image() && !form.floats && form.channels <= AugmentPlan::kMaxChannels;
   }
 
-  void operator()(const FlipLr& t) { add({.kind = Kind::flip, .probability = t.p}); }
-  void operator()(const Pad& t) {
-    const auto pixels = static_cast<std::int32_t>(t.pixels);
-    add({.kind = t.mode == PadMode::zero ? Kind::pad_zero : Kind::pad_reflect, .pixels = pixels});
-    plan_.out_height += 2 * pixels;
-    plan_.out_width += 2 * pixels;
-  }
-  void operator()(const RandomCrop& t) { crop(Kind::random_crop, t.size); }
-  void operator()(const CenterCrop& t) { crop(Kind::center_crop, t.size); }
-  void operator()(const Cutout& t) {
-    for (std::int32_t hole = 0; hole < t.holes && possible_; ++hole) {
-      possible_ = plan_.holes < AugmentPlan::kMaxHoles;
-      if (possible_)
-        plan_.hole[plan_.holes++] = {number_, hole, static_cast<std::int32_t>(t.length)};
+  void add(const Transform& transform) {
+    if (const auto step = image_step(transform)) {
+      add(*step, step->kind == Kind::resized_crop ? 0 : kSame);
+    } else if (const auto* flip = std::get_if<FlipLr>(&transform)) {
+      AugmentPlan::Step mirror;
+      mirror.kind = Kind::flip;
+      mirror.probability = flip->p;
+      mirror.alternate = flip->alternate;
+      add(mirror, kSame);
+    } else if (const auto* pad = std::get_if<Pad>(&transform)) {
+      AugmentPlan::Step wider;
+      wider.kind = pad->mode == PadMode::zero ? Kind::pad_zero : Kind::pad_reflect;
+      wider.pixels = static_cast<std::int32_t>(pad->pixels);
+      add(wider, kSame);
+    } else if (const auto* random = std::get_if<RandomCrop>(&transform)) {
+      add(with(Kind::random_crop), random->size);
+    } else if (const auto* center = std::get_if<CenterCrop>(&transform)) {
+      add(with(Kind::center_crop), center->size);
+    } else if (const auto holes = holes_of(transform, static_cast<std::size_t>(number_));
+               !holes.empty() || std::holds_alternative<Cutout>(transform)) {
+      possible_ = possible_ && plan_.holes + std::ssize(holes) <= AugmentPlan::kMaxHoles;
+      if (possible_) std::ranges::copy(holes, plan_.hole + plan_.holes);
+      if (possible_) plan_.holes += static_cast<std::int32_t>(holes.size());
+    } else {
+      possible_ = false;
     }
+    ++number_;
   }
-  void operator()(const PixelTransform&) { possible_ = false; }
-  void operator()(const ImageTransform&) { possible_ = false; }
-  void operator()(const ValueTransform&) { possible_ = false; }
-
-  void next() { ++number_; }
   [[nodiscard]] std::optional<AugmentPlan> result(const Normalization& normalization) {
     if (!possible_) return std::nullopt;
     const Normalization all = for_channels(normalization, plan_.channels);
@@ -47,19 +56,26 @@ class Planner {
   }
 
  private:
-  void crop(Kind kind, std::int64_t size) {
-    const std::int32_t height = size == 0 ? plan_.height : static_cast<std::int32_t>(size);
-    const std::int32_t width = size == 0 ? plan_.width : static_cast<std::int32_t>(size);
-    add({.kind = kind, .out_height = height, .out_width = width});
-    plan_.out_height = height;
-    plan_.out_width = width;
+  static constexpr std::int64_t kSame = -1;
+
+  static AugmentPlan::Step with(Kind kind) {
+    AugmentPlan::Step step;
+    step.kind = kind;
+    return step;
   }
-  void add(AugmentPlan::Step step) {
+  /// `size`: of the result; 0: the original one; kSame: with 2 `pixels` more.
+  void add(AugmentPlan::Step step, std::int64_t size) {
     possible_ = possible_ && plan_.steps < AugmentPlan::kMaxSteps;
     if (!possible_) return;
     step.number = number_;
     step.height = plan_.out_height;
     step.width = plan_.out_width;
+    const auto extent = [&](std::int32_t original, std::int32_t before) {
+      if (size == kSame) return before + 2 * step.pixels;
+      return size == 0 ? original : static_cast<std::int32_t>(size);
+    };
+    step.out_height = plan_.out_height = extent(plan_.height, step.height);
+    step.out_width = plan_.out_width = extent(plan_.width, step.width);
     plan_.step[plan_.steps++] = step;
   }
 
@@ -74,10 +90,7 @@ std::optional<AugmentPlan> device_plan(const std::vector<Transform>& transforms,
                                        const Normalization& normalization,
                                        const SampleForm& form) {
   Planner planner(form);
-  for (const Transform& transform : transforms) {
-    std::visit(planner, transform);
-    planner.next();
-  }
+  for (const Transform& transform : transforms) planner.add(transform);
   return planner.result(normalization);
 }
 

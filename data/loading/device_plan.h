@@ -1,5 +1,7 @@
 #pragma once
+#include "data/loading/normalization.h"
 #include "data/loading/transforms.h"
+#include "data/sample_form.h"
 #include "framework/kernels/augment/augment_plan.h"
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/dataset.h"
+#include "data/loading/normalization.h"
 #include "data/loading/sampling.h"
 #include "data/loading/transforms.h"
 #include "framework/interfaces/batch.h"

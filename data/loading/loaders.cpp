@@ -1,5 +1,7 @@
 #include "data/loading/loaders.h"
 
+#include "data/loading/augmentation.h"
+
 #include <utility>
 
 namespace learn::data {

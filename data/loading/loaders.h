@@ -10,7 +10,7 @@ namespace learn::data {
 
 /// Options for the batches of a data set.
 struct LoadersOptions {
-  /// Augmentation of the training images, by a name that `augmentation` accepts; ignored for
+  /// Augmentation of the training images, a chain that `augmentation` accepts; ignored for
   /// features. If `loader.transforms` is not empty, it is used instead.
   std::string augment = "basic";
   /// Default: the published values for CIFAR-10, otherwise measured on the training images.

@@ -1,7 +1,10 @@
+#include "data/loading/pipeline.h"
+
 #include "data/images/resize.h"
-#include "data/loading/transforms.h"
 #include "framework/core/error.h"
-#include "framework/core/random.h"
+#include "framework/kernels/augment/draw_change.h"
+#include "framework/kernels/augment/erased_hole.h"
+#include "framework/kernels/augment/image_steps.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -89,24 +92,35 @@ void gather(const S* source,
     run.template operator()<0>();
 }
 
+/// Copies the pixels that the maps select from an image of this width.
+void move_pixels(const std::uint8_t* source,
+                 std::int64_t width,
+                 std::int64_t channels,
+                 Pipeline::Scratch& scratch,
+                 std::uint8_t* to) {
+  const std::vector<std::int32_t>& columns = scratch.columns;
+  const bool in_one_piece = columns.front() != kBlack &&
+                            std::ranges::adjacent_find(columns, [](std::int32_t a, std::int32_t b) {
+                              return b != a + 1;
+                            }) == columns.end();
+  if (!in_one_piece)
+    return gather(
+        source, width, channels, scratch, [&](std::uint8_t value, std::size_t) { *to++ = value; });
+  const std::int64_t bytes = static_cast<std::int64_t>(columns.size()) * channels;
+  for (const std::int32_t row : scratch.rows) {
+    if (row == kBlack)
+      std::fill_n(to, bytes, std::uint8_t{0});
+    else
+      std::copy_n(source + (row * width + columns.front()) * channels, bytes, to);
+    to += bytes;
+  }
+}
+
 }  // namespace
 
-/// The random words of one image: four for each step of the list, and four for each hole of a
-/// cutout.
-struct Pipeline::Draw {
-  std::uint64_t seed, epoch, sample;
-  [[nodiscard]] Random4 operator()(std::size_t step, std::int64_t hole = 0) const {
-    return random4(
-        seed,
-        RandomPurpose::augment,
-        epoch,
-        sample | (std::uint64_t{step} << 40U) | (static_cast<std::uint64_t>(hole) << 52U));
-  }
-};
-
 // Padding, cropping and mirroring move whole rows and whole columns, so any list of them is one map
-// of rows and one of columns, and the image is touched once.
-void Pipeline::build_maps(const Draw& draw,
+// of rows and one of columns, and the image is touched once. Returns whether the image changes.
+bool Pipeline::build_maps(const AugmentDraw& draw,
                           std::size_t from,
                           std::size_t to,
                           Scratch& scratch) const {
@@ -114,81 +128,97 @@ void Pipeline::build_maps(const Draw& draw,
   auto& columns = scratch.columns;
   std::iota(rows.begin(), rows.end(), 0);
   std::iota(columns.begin(), columns.end(), 0);
+  bool moved = false;
   for (std::size_t step = from; step < to; ++step) {
     const Transform& transform = transforms_[step];
+    const auto number = static_cast<std::int32_t>(step);
     if (const auto* flip = std::get_if<FlipLr>(&transform)) {
-      if (uniform01(draw(step).v[0]) < flip->p) std::reverse(columns.begin(), columns.end());
+      if (!is_flipped(flip->p, flip->alternate, number, draw)) continue;
+      std::reverse(columns.begin(), columns.end());
     } else if (const auto* pad = std::get_if<Pad>(&transform)) {
       pad_map(rows, scratch.other, *pad);
       pad_map(columns, scratch.other, *pad);
     } else if (const auto* random = std::get_if<RandomCrop>(&transform)) {
-      const Random4 r = draw(step);
+      const Random4 r = draw(number);
       crop_map(rows, random->size == 0 ? form_.height : random->size, r.v[0]);
       crop_map(columns, random->size == 0 ? form_.width : random->size, r.v[1]);
     } else if (const auto* center = std::get_if<CenterCrop>(&transform)) {
       constexpr std::uint32_t kMiddle = 0x7FFFFFFFU;
       crop_map(rows, center->size == 0 ? form_.height : center->size, kMiddle);
       crop_map(columns, center->size == 0 ? form_.width : center->size, kMiddle);
+    } else {
+      continue;
     }
+    moved = true;
   }
+  return moved;
 }
 
-/// Runs the list up to the last custom step on pixels. Leaves in `scratch` the maps of the later
-/// moves, from the returned pixels.
+void Pipeline::run_pixel_step(const PixelStep& step,
+                              const AugmentDraw& draw,
+                              image::WorkImage& image) const {
+  if (step.step.has_value()) return cpu::run_image_step(*step.step, draw, image);
+  const std::int64_t bytes = std::int64_t{image.height} * image.width * image.channels;
+  std::get<PixelTransform>(transforms_[step.number])
+      .apply({image.now, static_cast<std::size_t>(bytes)},
+             words_of(draw(static_cast<std::int32_t>(step.number))));
+}
+
+/// Runs the list up to the last step that needs the pixels. Leaves in `scratch` the maps of the
+/// later moves, from the returned pixels.
 template <class S>
-const S* Pipeline::run_on_pixels(const S* image, const Draw& draw, Scratch& scratch) const {
+const S* Pipeline::run_on_pixels(const S* image, const AugmentDraw& draw, Scratch& scratch) const {
   scratch.rows.resize(static_cast<std::size_t>(form_.is_image() ? form_.height : 1));
   scratch.columns.resize(static_cast<std::size_t>(form_.is_image() ? form_.width : 1));
   std::size_t from = 0;
-  if constexpr (std::is_same_v<S, std::uint8_t>)
-    for (const std::size_t step : pixel_steps_) {
+  if constexpr (std::is_same_v<S, std::uint8_t>) {
+    scratch.work.resize(static_cast<std::size_t>(memory_.blocks()));
+    image::WorkImage work = memory_.divide(scratch.work.data(), 1, 1, form_.channels);
+    for (const PixelStep& step : pixel_steps_) {
       const auto width = static_cast<std::int64_t>(scratch.columns.size());
-      build_maps(draw, from, step, scratch);
-      scratch.moved.clear();
-      scratch.moved.reserve(scratch.rows.size() * scratch.columns.size() *
-                            static_cast<std::size_t>(form_.channels));
-      gather(image, width, form_.channels, scratch, [&](std::uint8_t value, std::size_t) {
-        scratch.moved.push_back(value);
-      });
-      std::get<PixelTransform>(transforms_[step]).apply(scratch.moved, words_of(draw(step)));
-      scratch.pixels.swap(scratch.moved);
-      image = scratch.pixels.data();
-      from = step + 1;
+      const bool is_source = &step == pixel_steps_.data();
+      if (build_maps(draw, from, step.number, scratch) || is_source) {
+        move_pixels(is_source ? image : work.now, width, form_.channels, scratch, work.next);
+        work.swap();
+        work.height = static_cast<std::int32_t>(scratch.rows.size());
+        work.width = static_cast<std::int32_t>(scratch.columns.size());
+      }
+      run_pixel_step(step, draw, work);
+      scratch.rows.resize(static_cast<std::size_t>(work.height));
+      scratch.columns.resize(static_cast<std::size_t>(work.width));
+      from = step.number + 1;
     }
+    if (!pixel_steps_.empty()) image = work.now;
+  }
   scratch.source_width = static_cast<std::int64_t>(scratch.columns.size());
-  build_maps(draw, from, transforms_.size(), scratch);
+  (void)build_maps(draw, from, transforms_.size(), scratch);
   return image;
 }
 
 template <class T>
-void Pipeline::cut_out(const Cutout& cutout, std::size_t step, const Draw& draw, T* out) const {
-  const std::int64_t channels = form_.channels;
-  for (std::int64_t hole = 0; hole < cutout.holes; ++hole) {
-    const Random4 r = draw(step, hole);
-    const auto begin = [&](std::uint32_t word, std::int64_t extent) {
-      return std::int64_t{uniform_below(word, static_cast<std::uint32_t>(extent))} -
-             cutout.length / 2;
-    };
-    const std::int64_t top = begin(r.v[0], out_height_);
-    const std::int64_t left = begin(r.v[1], out_width_);
-    const std::int64_t first = std::max<std::int64_t>(0, left);
-    const std::int64_t last = std::min(out_width_, left + cutout.length);
-    for (std::int64_t y = std::max<std::int64_t>(0, top);
-         y < std::min(out_height_, top + cutout.length);
-         ++y)
-      std::fill(
-          out + (y * out_width_ + first) * channels, out + (y * out_width_ + last) * channels, T{});
-  }
+void Pipeline::erase(const AugmentPlan::Hole& hole, const AugmentDraw& draw, T* out) const {
+  const image::Hole drawn = image::draw_hole(
+      hole, draw, static_cast<std::int32_t>(out_height_), static_cast<std::int32_t>(out_width_));
+  const std::int64_t first = std::max(0, drawn.left);
+  const std::int64_t last = std::min<std::int64_t>(out_width_, drawn.left + drawn.width);
+  for (std::int64_t y = std::max(0, drawn.top);
+       y < std::min<std::int64_t>(out_height_, drawn.top + drawn.height);
+       ++y)
+    for (std::int64_t i = (y * out_width_ + first) * form_.channels;
+         i < (y * out_width_ + last) * form_.channels;
+         ++i)
+      out[i] = hole.noise ? from_float<T>(image::noise_of(hole, draw, i)) : T{};
 }
 
 template <class T>
-void Pipeline::run_on_values(const Draw& draw, T* out) const {
-  for (std::size_t step = 0; step < transforms_.size(); ++step) {
-    if (const auto* cutout = std::get_if<Cutout>(&transforms_[step]))
-      cut_out(*cutout, step, draw, out);
+void Pipeline::run_on_values(const AugmentDraw& draw, T* out) const {
+  for (const ValueStep& step : value_steps_) {
+    if (step.hole.has_value()) erase(*step.hole, draw, out);
     if constexpr (std::is_same_v<T, float>)
-      if (const auto* own = std::get_if<ValueTransform>(&transforms_[step]))
-        own->apply({out, static_cast<std::size_t>(out_shape().elements())}, words_of(draw(step)));
+      if (!step.hole.has_value())
+        std::get<ValueTransform>(transforms_[step.number])
+            .apply({out, static_cast<std::size_t>(out_shape().elements())},
+                   words_of(draw(static_cast<std::int32_t>(step.number))));
   }
 }
 
@@ -226,7 +256,7 @@ void Pipeline::run_any(const S* from,
                        std::uint64_t sample,
                        T* out,
                        Scratch& scratch) const {
-  const Draw draw{seed, epoch, sample};
+  const AugmentDraw draw{seed, epoch, sample};
   const S* const pixels = run_on_pixels(from, draw, scratch);
   if (std::is_same_v<T, float> || !changes_values_) {
     normalize(pixels, out, scratch);
@@ -242,9 +272,10 @@ void Pipeline::transform_whole(Image& image,
                                std::uint64_t seed,
                                std::uint64_t epoch,
                                std::uint64_t sample) const {
-  const Draw draw{seed, epoch, sample};
+  const AugmentDraw draw{seed, epoch, sample};
   for (std::size_t step = 0; step < image_steps_; ++step) {
-    std::get<ImageTransform>(transforms_[step]).apply(image, words_of(draw(step)));
+    std::get<ImageTransform>(transforms_[step])
+        .apply(image, words_of(draw(static_cast<std::int32_t>(step))));
     if (image.height < 1 || image.width < 1 || image.channels != form_.channels ||
         image.pixels.size() !=
             static_cast<std::size_t>(image.height * image.width * image.channels))
@@ -258,7 +289,15 @@ void Pipeline::transform_whole(Image& image,
           image.pixels.size(),
           form_.channels);
   }
-  image = resize_and_crop(std::move(image), form_.height, form_.width);
+  if (!whole_crop_.has_value()) {
+    image = resize_and_crop(image, form_.height, form_.width);
+    return;
+  }
+  const image::Window window = image::draw_window(*whole_crop_,
+                                                  draw,
+                                                  static_cast<std::int32_t>(image.height),
+                                                  static_cast<std::int32_t>(image.width));
+  image = resize_part(image, window, form_.height, form_.width);
 }
 
 #define LEARN_INSTANTIATE(T, S)    \

@@ -1,7 +1,7 @@
 #pragma once
 #include "data/dataset.h"
 #include "data/images/image.h"
-#include "data/loading/transforms.h"
+#include "data/loading/pipeline.h"
 
 #include <cstdint>
 #include <span>

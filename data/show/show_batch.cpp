@@ -1,11 +1,13 @@
 #include "data/show/show_batch.h"
 
+#include "data/loading/augmentation.h"
 #include "data/loading/prepare_sample.h"
 #include "data/loading/sampling.h"
 #include "data/show/dataset_image.h"
 #include "framework/core/error.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
@@ -13,40 +15,6 @@
 
 namespace learn::data {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
-
-std::string with_size(const char* name, std::int64_t size) {
-  return size == 0 ? name : fmt::format("{} {}", name, size);
-}
-
-std::string describe_one(const Transform& transform) {
-  return std::visit(
-      Overloaded{
-          [](const FlipLr& t) {
-            return t.p == 0.5F ? std::string("flip left-right")
-                               : fmt::format("flip left-right ({})", t.p);
-          },
-          [](const Pad& t) {
-            return fmt::format(
-                "pad {} ({})", t.pixels, t.mode == PadMode::reflect ? "reflected" : "black");
-          },
-          [](const RandomCrop& t) { return with_size("random crop", t.size); },
-          [](const CenterCrop& t) { return with_size("centre crop", t.size); },
-          [](const Cutout& t) {
-            return fmt::format(
-                "cutout {}{}", t.length, t.holes == 1 ? "" : fmt::format(" ({} holes)", t.holes));
-          },
-          [](const PixelTransform&) { return std::string("a custom function"); },
-          [](const ImageTransform&) { return std::string("a custom function on whole images"); },
-          [](const ValueTransform&) { return std::string("a custom function on values"); }},
-      transform);
-}
 
 /// Images as a loader makes them.
 class Augmented {
@@ -114,8 +82,10 @@ std::string epochs_text(const ShowBatchOptions& options) {
 
 std::string describe(const std::vector<Transform>& transforms) {
   std::string text;
-  for (const Transform& transform : transforms)
-    text += (text.empty() ? "" : ", ") + describe_one(transform);
+  for (const Transform& transform : transforms) {
+    const std::optional<Spec> spec = spec_of(transform);
+    text += (text.empty() ? "" : "|") + (spec ? spec->text() : std::string("a custom function"));
+  }
   return text;
 }
 

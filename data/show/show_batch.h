@@ -21,7 +21,7 @@ struct ShowBatchOptions {
 [[nodiscard]] plot::ImageGrid show_batch(const Loader& loader,
                                          const ShowBatchOptions& options = {});
 
-/// Returns "pad 4 (reflected), random crop, flip left-right, cutout 8"; empty for no transforms.
+/// Returns "pad|crop|flip|cutout:length=4", as a user would write it; empty for no transforms.
 [[nodiscard]] std::string describe(const std::vector<Transform>& transforms);
 
 }  // namespace learn::data

@@ -44,6 +44,9 @@ struct Batch {
   std::int64_t whole = 0;  ///< samples of all ranks' shares; 0: the batch is not shared
   std::int64_t first = 0;  ///< which sample of all x's first row is
   bool spare = false;      ///< this rank has no share: its row counts nowhere
+  Tensor loss_y{};         ///< targets of the loss alone, if a callback mixed them; undefined: y
+  /// Targets of the loss.
+  [[nodiscard]] const Tensor& loss_target() const { return loss_y.defined() ? loss_y : y; }
   /// Rows of x.
   [[nodiscard]] std::int64_t size() const { return x.shape().rank() > 0 ? x.shape()[0] : 0; }
   /// Samples that this rank's share has: rows of x that count.

@@ -1,7 +1,11 @@
 #pragma once
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/kernels/augment/augment_draw.h"
 #include "framework/kernels/augment/augment_kernels.h"
+#include "framework/kernels/augment/erased_hole.h"
+#include "framework/kernels/augment/image_steps.h"
+#include "framework/kernels/augment/work_memory.h"
 #include "framework/tensor/convert.h"
 
 #include <algorithm>
@@ -47,6 +51,36 @@ class AugmentMap {
   std::vector<std::int32_t> from_;
 };
 
+/// Returns the pixel at a source position; null if none fills it.
+inline const std::uint8_t* image_at(const std::uint8_t* image,
+                                    std::int32_t width,
+                                    std::int32_t channels,
+                                    std::int32_t row,
+                                    std::int32_t column) {
+  const bool black = row == kBlack || column == kBlack;
+  return black ? nullptr : image + (std::int64_t{row} * width + column) * channels;
+}
+
+/// Runs a step that changes pixels on the image whose pixels are `pixel_at(row, column)`.
+template <class PixelAt>
+std::vector<std::uint8_t> change_pixels(const AugmentPlan::Step& step,
+                                        const AugmentDraw& draw,
+                                        std::int32_t channels,
+                                        const PixelAt& pixel_at) {
+  image::WorkMemory memory;
+  memory.add(step, channels);
+  std::vector<image::Block> blocks(static_cast<std::size_t>(memory.blocks()));
+  image::WorkImage work = memory.divide(blocks.data(), step.height, step.width, channels);
+  std::uint8_t* to = work.now;
+  for (std::int32_t row = 0; row < step.height; ++row)
+    for (std::int32_t column = 0; column < step.width; ++column) {
+      const std::uint8_t* const pixel = pixel_at(row, column);
+      for (std::int32_t c = 0; c < channels; ++c) *to++ = pixel == nullptr ? 0 : pixel[c];
+    }
+  cpu::run_image_step(step, draw, work);
+  return {work.now, work.now + std::int64_t{work.height} * work.width * channels};
+}
+
 /// Writes the image of draw `sample` to `out` (out_height, out_width, channels).
 template <class T>
 void augment_image(const AugmentPlan& plan,
@@ -56,22 +90,26 @@ void augment_image(const AugmentPlan& plan,
                    std::int64_t sample,
                    std::int64_t channels,
                    T* out) {
-  const auto draw = [&](std::int32_t number, std::int32_t hole = 0) {
-    return random4(seed,
-                   RandomPurpose::augment,
-                   epoch,
-                   static_cast<std::uint64_t>(sample) |
-                       (static_cast<std::uint64_t>(number) << 40U) |
-                       (static_cast<std::uint64_t>(hole) << 52U));
-  };
+  using Kind = AugmentPlan::Step::Kind;
+  const AugmentDraw draw{seed, epoch, static_cast<std::uint64_t>(sample)};
   AugmentMap rows(plan.height);
   AugmentMap columns(plan.width);
+  std::vector<std::uint8_t> changed;
+  std::int32_t width = plan.width;
   for (int i = 0; i < plan.steps; ++i) {
     const AugmentPlan::Step& step = plan.step[i];
     const Random4 r = draw(step.number);
-    using Kind = AugmentPlan::Step::Kind;
-    if (step.kind == Kind::flip) {
-      if (uniform01(r.v[0]) < step.probability) columns.mirror();
+    if (!step.moves()) {
+      changed =
+          change_pixels(step, draw, plan.channels, [&](std::int32_t row, std::int32_t column) {
+            return image_at(image, width, plan.channels, rows[row], columns[column]);
+          });
+      image = changed.data();
+      width = step.out_width;
+      rows = AugmentMap(step.out_height);
+      columns = AugmentMap(step.out_width);
+    } else if (step.kind == Kind::flip) {
+      if (is_flipped(step.probability, step.alternate, step.number, draw)) columns.mirror();
     } else if (step.kind == Kind::pad_reflect || step.kind == Kind::pad_zero) {
       rows.pad(step.pixels, step.kind == Kind::pad_reflect);
       columns.pad(step.pixels, step.kind == Kind::pad_reflect);
@@ -82,36 +120,28 @@ void augment_image(const AugmentPlan& plan,
       columns.crop(step.out_width, random ? r.v[1] : kMiddle);
     }
   }
-  const auto in_hole = [&](std::int32_t row, std::int32_t column) {
-    for (int i = 0; i < plan.holes; ++i) {
-      const AugmentPlan::Hole& hole = plan.hole[i];
-      const Random4 r = draw(hole.number, hole.hole);
-      const auto begin = [&](std::uint32_t word, std::int32_t extent) {
-        return static_cast<std::int32_t>(uniform_below(word, static_cast<std::uint32_t>(extent))) -
-               hole.length / 2;
-      };
-      const std::int32_t top = begin(r.v[0], plan.out_height);
-      const std::int32_t left = begin(r.v[1], plan.out_width);
-      if (row >= top && row < top + hole.length && column >= left && column < left + hole.length)
-        return true;
-    }
-    return false;
-  };
   for (std::int32_t row = 0; row < plan.out_height; ++row)
-    for (std::int32_t column = 0; column < plan.out_width; ++column)
+    for (std::int32_t column = 0; column < plan.out_width; ++column) {
+      const std::uint8_t* const pixel =
+          image_at(image, width, plan.channels, rows[row], columns[column]);
+      const AugmentPlan::Hole* cut = nullptr;  // the last one that covers the pixel
+      for (int i = 0; i < plan.holes; ++i)
+        if (image::draw_hole(plan.hole[i], draw, plan.out_height, plan.out_width)
+                .covers(row, column))
+          cut = &plan.hole[i];
       for (std::int64_t c = 0; c < channels; ++c, ++out) {
-        const bool black = rows[row] == kBlack || columns[column] == kBlack;
-        const bool behind = c >= plan.channels;
-        const std::uint8_t value =
-            black || behind
-                ? 0
-                : image[(std::int64_t{rows[row]} * plan.width + columns[column]) * plan.channels +
-                        c];
-        *out =
-            behind || in_hole(row, column)
-                ? T{}
-                : from_float<T>((static_cast<float>(value) / 255.0F - plan.mean[c]) / plan.std[c]);
+        const std::int64_t place =
+            (std::int64_t{row} * plan.out_width + column) * plan.channels + c;
+        if (c >= plan.channels)
+          *out = T{};
+        else if (cut != nullptr)
+          *out = cut->noise ? from_float<T>(image::noise_of(*cut, draw, place)) : T{};
+        else
+          *out = from_float<T>(
+              (static_cast<float>(pixel == nullptr ? 0 : pixel[c]) / 255.0F - plan.mean[c]) /
+              plan.std[c]);
       }
+    }
 }
 
 /// Throws DataError for an index out of range.

@@ -1,5 +1,7 @@
 #include "data/loading/device_plan.h"
 
+#include "data/loading/augmentation.h"
+#include "data/loading/pipeline.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/kernels/augment/augment.h"
@@ -102,6 +104,14 @@ TEST_CASE("augmentation of a batch has the bits of the image pipeline") {
       augmentation("full", kHeight, kWidth),
       {FlipLr{1}, Pad{3, PadMode::zero}, RandomCrop{9}, Cutout{3, 2}, FlipLr{0.5F}, CenterCrop{7}},
       {Pad{2, PadMode::zero}, Pad{5}, CenterCrop{11}, Pad{1}, RandomCrop{}, Cutout{40}},
+      {FlipLr{.alternate = true}, Erase{.p = 1}, Erase{.p = 1, .noise = true}, Cutout{2}},
+      {FlipLr{}, ResizedCrop{}, Pad{1}, RandomCrop{}},
+      {Affine{.degrees = 30, .translate = 0.2F, .scale = {0.8F, 1.2F}, .shear = 10},
+       Affine{.degrees = 90, .interpolation = Interpolation::bilinear}},
+      {Jitter{0.4F, 0.4F, 0.4F, 0.1F}, Gray{0.5F}, Invert{}, FlipLr{}, Posterize{}, Solarize{}},
+      {Equalize{}, Pad{3, PadMode::zero}, Autocontrast{}, RandomCrop{}, Sharpness{{0, 3}}, Blur{}},
+      {RandAugment{}, FlipLr{}, TrivialAugment{}},
+      {AugMix{}, CenterCrop{9}, AugMix{.chains = 4, .all = true}, ResizedCrop{{0.2F, 0.4F}}},
   };
   for (std::size_t i = 0; i < lists.size(); ++i) {
     CAPTURE(i);

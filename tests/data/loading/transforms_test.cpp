@@ -1,5 +1,5 @@
-#include "data/loading/transforms.h"
-
+#include "data/loading/augmentation.h"
+#include "data/loading/pipeline.h"
 #include "framework/core/error.h"
 #include "framework/tensor/convert.h"
 #include "tests/data/images.h"

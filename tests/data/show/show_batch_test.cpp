@@ -1,5 +1,6 @@
 #include "data/show/show_batch.h"
 
+#include "data/loading/augmentation.h"
 #include "data/show/dataset_image.h"
 #include "data/show/predictions_grid.h"
 #include "framework/core/error.h"
@@ -60,8 +61,7 @@ TEST_CASE("show_batch shows what a training sees, as it is and augmented") {
   }
   CHECK(grid.title == set.name + ": training images");
   CHECK(grid.subtitle ==
-        "as they are, and in epochs 2 to 3: pad 1 (reflected), random crop, flip left-right, "
-        "cutout 2");
+        "as they are, and in epochs 2 to 3: pad:pixels=1|crop|flip|cutout:length=2");
 }
 
 TEST_CASE("show_batch of a loader that does not augment shows each image once") {
@@ -137,8 +137,8 @@ TEST_CASE("show_batch names labels and values") {
 TEST_CASE("transforms in words") {
   CHECK(describe({}).empty());
   CHECK(describe({FlipLr{0.25F}, Pad{3, PadMode::zero}, RandomCrop{24}, CenterCrop{}}) ==
-        "flip left-right (0.25), pad 3 (black), random crop 24, centre crop");
-  CHECK(describe({Cutout{8, 2}, PixelTransform{}}) == "cutout 8 (2 holes), a custom function");
+        "flip:p=0.25|pad:pixels=3,mode=zero|crop:size=24|center_crop");
+  CHECK(describe({Cutout{8, 2}, PixelTransform{}}) == "cutout:holes=2|a custom function");
 }
 
 TEST_CASE("a gallery shows the true class, the prediction and its probability") {
