@@ -10,10 +10,16 @@ ModelRegistry model_registry() {
   return registry;
 }
 
-void check_images(const std::string& name, const Shape& input) {
+void check_images(const std::string& name, const Shape& input, std::int64_t smallest) {
   if (input.rank() != 3)
     fail<UsageError>(
         "model '{}' takes images (H,W,C), not {}; 'mlp' and 'linear' take features", name, input);
+  if (input[0] < smallest || input[1] < smallest)
+    fail<UsageError>("model '{0}' needs images of at least {1}x{1}, but these are {2}x{3}",
+                     name,
+                     smallest,
+                     input[0],
+                     input[1]);
 }
 
 nn::Model make_model(const Spec& spec, const Task& task) {

@@ -36,8 +36,9 @@ using ModelRegistry = Registry<nn::Model(const Task&)>;
 /// not provide them.
 [[nodiscard]] nn::Model make_model(std::string_view spec, const BatchSources& data);
 
-/// For registrations. Throws UsageError for samples other than images (H,W,C).
-void check_images(const std::string& name, const Shape& input);
+/// For registrations. Throws UsageError for samples other than images (H,W,C) whose sides have at
+/// least `smallest` pixels.
+void check_images(const std::string& name, const Shape& input, std::int64_t smallest = 1);
 
 /// For registrations: `M`, constructed from `options`, as the model `name` that can be split where
 /// `split` says. It starts with a convolution, so it accepts padded channels.

@@ -116,6 +116,10 @@ auto stage(const ResNetOptions& o, std::size_t index) {
   };
 }
 
+nn::ConvOptions stem(const ResNetOptions& o) {
+  return o.stem == ResNetStem::imagenet ? conv(7, 2) : conv(3);
+}
+
 const ResNetOptions& checked(const ResNetOptions& o) {
   bool positive = o.width >= 1 && o.channels >= 1 && o.classes >= 1;
   for (const std::int64_t n : o.blocks) positive = positive && n >= 1;
@@ -134,25 +138,30 @@ const ResNetOptions& checked(const ResNetOptions& o) {
 ResNet::ResNet(const nn::Scope& scope, const ResNetOptions& options)
     : Module(scope),
       options_(checked(options)),
-      conv1_(scope / "conv1", options.channels, options.width, conv(3)),
+      conv1_(scope / "conv1", options.channels, options.width, stem(options)),
       bn1_(scope / "bn1", options.width, relu()),
       layer1_(scope / "layer1", stage(options, 0)),
       layer2_(scope / "layer2", stage(options, 1)),
       layer3_(scope / "layer3", stage(options, 2)),
       layer4_(scope / "layer4", stage(options, 3)),
       avgpool_(scope / "avgpool"),
-      fc_(scope / "fc", options.width * 8 * expansion(options), options.classes) {}
+      fc_(scope / "fc", options.width * 8 * expansion(options), options.classes) {
+  if (options.stem == ResNetStem::imagenet)
+    maxpool_.emplace(scope / "maxpool", Pool2dOptions::square(3, 2, 1));
+}
 
 Var ResNet::forward(const Var& x) {
-  const Var features = layer4_(layer3_(layer2_(layer1_(bn1_(conv1_(x))))));
+  const Var stem = bn1_(conv1_(x));
+  const Var features = layer4_(layer3_(layer2_(layer1_(maxpool_ ? (*maxpool_)(stem) : stem))));
   return fc_(ops::flatten(avgpool_(features)));
 }
 
 std::string ResNet::describe() const {
-  return fmt::format("ResNet({} [{}], width {})",
+  return fmt::format("ResNet({} [{}], width {}{})",
                      options_.block == ResNetBlock::basic ? "basic" : "bottleneck",
                      join(options_.blocks),
-                     options_.width);
+                     options_.width,
+                     options_.stem == ResNetStem::imagenet ? ", stem of ImageNet" : "");
 }
 
 void register_resnet(ModelRegistry& registry) {
@@ -162,16 +171,23 @@ void register_resnet(ModelRegistry& registry) {
         help,
         defaults,
         [](OptionTable& t, ResNetOptions& o) {
+          t.choice("stem",
+                   o.stem,
+                   {{"small", ResNetStem::small}, {"imagenet", ResNetStem::imagenet}},
+                   "first layers: a 3x3 convolution for small images, or, as in torchvision, 7x7 "
+                   "and a max pool, each with stride 2");
           t.number("width", o.width, kWidth, "N", "channels of the first stage");
         },
         [name](const ResNetOptions& o, const Task& task) {
           return make_convolutional<ResNet>(name, task, {"layer3", "fc"}, o);
         });
   };
-  add("resnet18", "ResNet-18 for small images", {.blocks = {2, 2, 2, 2}});
-  add("resnet34", "ResNet-34 for small images", {.blocks = {3, 4, 6, 3}});
+  add("resnet18",
+      "ResNet-18; for images of 128 pixels or more with stem=imagenet",
+      {.blocks = {2, 2, 2, 2}});
+  add("resnet34", "ResNet-34", {.blocks = {3, 4, 6, 3}});
   add("resnet50",
-      "ResNet-50 (bottleneck) for small images",
+      "ResNet-50, of bottleneck blocks",
       {.block = ResNetBlock::bottleneck, .blocks = {3, 4, 6, 3}});
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace learn::models {
 
@@ -15,7 +16,13 @@ enum class ResNetBlock : std::uint8_t {
   bottleneck,  ///< 1x1, 3x3 (with the stride), 1x1 to four times the channels
 };
 
+enum class ResNetStem : std::uint8_t {
+  small,     ///< one 3x3 convolution: 32x32 becomes 4x4 before the global average
+  imagenet,  ///< 7x7 with stride 2, then a 3x3 max pool with stride 2: 224x224 becomes 7x7
+};
+
 struct ResNetOptions {
+  ResNetStem stem = ResNetStem::small;
   ResNetBlock block = ResNetBlock::basic;
   std::array<std::int64_t, 4> blocks{2, 2, 2, 2};  ///< of each stage
   std::int64_t width = 64;                         ///< of the first stage; doubles in each
@@ -23,10 +30,9 @@ struct ResNetOptions {
   int classes = 10;
 };
 
-/// He et al., "Deep residual learning for image recognition", CVPR 2016, for small images: the
-/// stem is one 3x3 convolution and there is no max pool, so 32x32 becomes 4x4 before the global
-/// average. Names and initial values (kaiming_normal, fan out) are torchvision's:
-/// "layer1.0.conv1.weight", "layer2.0.downsample.0.weight", "fc.bias".
+/// He et al., "Deep residual learning for image recognition", CVPR 2016. Names and initial values
+/// (kaiming_normal, fan out) are torchvision's: "layer1.0.conv1.weight",
+/// "layer2.0.downsample.0.weight", "fc.bias".
 class ResNet final : public nn::Module {
  public:
   /// Throws UsageError for a number below 1.
@@ -40,6 +46,7 @@ class ResNet final : public nn::Module {
   ResNetOptions options_;
   nn::Conv2d conv1_;
   nn::BatchNorm2d bn1_;
+  std::optional<nn::MaxPool2d> maxpool_;
   nn::Sequential layer1_, layer2_, layer3_, layer4_;
   nn::GlobalAvgPool avgpool_;
   nn::Linear fc_;

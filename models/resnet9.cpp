@@ -66,14 +66,8 @@ void register_resnet9(ModelRegistry& registry) {
           t.number("width", o.width, kWidth, "N", "channels of the first layer");
         },
         [name](const ResNet9Options& o, const Task& task) {
-          constexpr std::int64_t kSmallest = 8;       // three max pools halve the image
-          const bool image = task.input.rank() == 3;  // else the next call refuses it
-          if (image && (task.input[0] < kSmallest || task.input[1] < kSmallest))
-            fail<UsageError>("model '{0}' needs images of at least {1}x{1}, but these are {2}x{3}",
-                             name,
-                             kSmallest,
-                             task.input[0],
-                             task.input[1]);
+          constexpr std::int64_t kSmallest = 8;  // three max pools halve the image
+          check_images(name, task.input, kSmallest);
           return make_convolutional<ResNet9>(name, task, {"layer2", "linear"}, o);
         });
   };

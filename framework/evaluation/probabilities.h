@@ -19,13 +19,4 @@ namespace learn {
 /// Minus the logarithm of the softmax of element `of`, exact where the probability would be 0.
 [[nodiscard]] double negative_log_softmax(std::span<const float> logits, std::size_t of);
 
-/// Minus the logarithm of the sigmoid of a logit, exact where the probability would be 0 or 1.
-[[nodiscard]] double negative_log_sigmoid(double logit);
-
-/// Returns outputs with the mean meaning of two rows of outputs, as `interpret` reads them:
-/// probabilities are averaged, not logits.
-[[nodiscard]] std::vector<float> mean_outputs(TargetKind kind,
-                                              std::span<const float> one,
-                                              std::span<const float> other);
-
 }  // namespace learn

@@ -20,6 +20,7 @@ struct ActivationForm {
 inline constexpr std::array kActivationForms{
     ActivationForm{"relu", "F.relu({})", "y = Relu x"},
     ActivationForm{"leaky_relu", "F.leaky_relu({}, {})", "y = LeakyRelu x slope"},
+    ActivationForm{"relu6", "F.relu6({})", "y = Clip x 0 6"},
     // The operator Gelu requires a later opset. The number is 1 / sqrt(2).
     ActivationForm{"gelu",
                    "F.gelu({})",

@@ -21,8 +21,9 @@ struct Weight {
 /// One operation. Most names and attributes follow `Node::name`: conv2d and linear with a weight
 /// and an optional bias; activations by their names; abs, exp, log, sqrt, sigmoid, tanh; add, mul,
 /// sub, div, scale, add_bias, concat; max_pool2d, avg_pool2d. A batch_norm has the inputs x,
-/// weight, bias, mean and variance, and neither activation nor residual. reshape and flatten use
-/// PyTorch's order; to_nhwc and to_nchw move the channels of an image; softmax is over classes.
+/// weight, bias, mean and variance, and neither activation nor residual. A layer_norm is over the
+/// last dimension. reshape and flatten use PyTorch's order; to_nhwc and to_nchw move the channels
+/// of an image; softmax is over classes.
 struct Operation {
   std::string op;
   std::string module;               ///< path of the module that ran it

@@ -159,7 +159,7 @@ class Forward {
     using Kind = Expression::Kind;
     const std::string& op = operation.op;
     const std::string inner = in(operation).within(Kind::call);
-    if (op == "conv2d" || op == "linear" || op == "batch_norm") return layer(operation);
+    if (has_layer(operation)) return layer(operation);
     if (const ActivationForm* const form = activation_form(op))
       return {fmt::format(fmt::runtime(form->pytorch),
                           in(operation).text,

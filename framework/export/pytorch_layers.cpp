@@ -11,10 +11,6 @@
 namespace learn::exported {
 namespace {
 
-bool has_layer(const Operation& operation) {
-  return operation.op == "conv2d" || operation.op == "linear" || operation.op == "batch_norm";
-}
-
 /// Returns the path of the layer whose weights an operation takes.
 std::string layer_path(const Operation& operation) {
   constexpr std::string_view kWeight = ".weight";
@@ -62,12 +58,14 @@ std::string layer_of(const Graph& graph, const Operation& operation) {
     return fmt::format(
         "nn.Linear({}, {}{})", w[1], w[0], option("bias", "False", operation.inputs.size() < 3));
   constexpr float kUsualEps = 1e-5F;
-  const float eps = std::get<BatchNormAttributes>(operation.attributes).options.eps;
+  const auto* const of_layer = std::get_if<LayerNormAttributes>(&operation.attributes);
+  const float eps = of_layer != nullptr
+                        ? of_layer->eps
+                        : std::get<BatchNormAttributes>(operation.attributes).options.eps;
+  const std::string eps_option = option("eps", fmt::format("{}", eps), eps != kUsualEps);
+  if (of_layer != nullptr) return fmt::format("nn.LayerNorm({}{})", w[0], eps_option);
   const bool image = graph.values.at(operation.output).rank() == 3;
-  return fmt::format("nn.BatchNorm{}d({}{})",
-                     image ? 2 : 1,
-                     w[0],
-                     option("eps", fmt::format("{}", eps), eps != kUsualEps));
+  return fmt::format("nn.BatchNorm{}d({}{})", image ? 2 : 1, w[0], eps_option);
 }
 
 bool is_identifier(const std::string& name) {
@@ -90,6 +88,11 @@ std::vector<std::string> parts_of(const std::string& path) {
 bool is_parameter(const std::string& leaf) { return leaf.starts_with("nn.Parameter("); }
 
 }  // namespace
+
+bool has_layer(const Operation& operation) {
+  constexpr std::array kLayers{"conv2d", "linear", "batch_norm", "layer_norm"};
+  return std::ranges::find(kLayers, operation.op) != kLayers.end();
+}
 
 bool is_symmetric(const Conv2dOptions& o) {
   return o.pad_top == o.pad_bottom && o.pad_left == o.pad_right;

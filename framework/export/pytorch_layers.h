@@ -33,6 +33,8 @@ class PyTorchLayers {
   Tree root_;
 };
 
+/// Returns whether an operation is a layer of PyTorch, which holds its weights.
+[[nodiscard]] bool has_layer(const Operation& operation);
 /// Returns whether a convolution's padding is the same on opposite sides, as PyTorch's layer
 /// requires.
 [[nodiscard]] bool is_symmetric(const Conv2dOptions& options);

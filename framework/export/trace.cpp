@@ -23,6 +23,8 @@ constexpr std::int64_t kBatch = 2;
 constexpr std::array kPlain{"scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
 constexpr std::array kOfTwo{"add", "mul", "sub", "div"};
 
+bool is_norm(std::string_view op) { return op == "batch_norm" || op == "layer_norm"; }
+
 template <class Names>
 bool one_of(std::string_view name, const Names& names) {
   return std::ranges::find(names, name) != names.end();
@@ -163,8 +165,7 @@ class Tracer final : public ForwardObserver {
                   const Var& out) {
     const Shape shape = without_batch(channels_second(out.shape()));
     // Either the first input is a value and those after it are weights, or all are values.
-    const bool weighted =
-        op == "conv2d" || op == "linear" || op == "add_bias" || op == "batch_norm";
+    const bool weighted = op == "conv2d" || op == "linear" || op == "add_bias" || is_norm(op);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const bool wants_weight = weighted && i > 0 && !(op == "batch_norm" && i == 3);
       if (wants_weight && !graph.is_weight(names[i]))
@@ -174,6 +175,7 @@ class Tracer final : public ForwardObserver {
     }
     if (op == "batch_norm")
       return add_batch_norm(std::get<BatchNormAttributes>(attributes), names, shape);
+    if (op == "layer_norm") return add_layer_norm(names, attributes);
     if (op == "reshape") return add_reshape(names.front(), out.shape());
     if (op == "concat")
       return add_concat(std::get<ConcatAttributes>(attributes), names, out, shape);
@@ -211,6 +213,15 @@ class Tracer final : public ForwardObserver {
       return add_activation(o.activation, append("add", {y, residual}, shape), shape);
     y = add_activation(o.activation, y, shape);
     return residual.empty() ? y : append("add", {y, residual}, shape);
+  }
+
+  /// The channels of an image are normalized where they are last.
+  std::string add_layer_norm(std::vector<std::string> names, const OpAttributes& attributes) {
+    const Shape before = graph.values.at(names[0]);
+    if (before.rank() != 3) return append("layer_norm", std::move(names), before, attributes);
+    const Shape moved{before[1], before[2], before[0]};
+    names[0] = append("to_nhwc", {names[0]}, moved);
+    return append("to_nchw", {append("layer_norm", std::move(names), moved, attributes)}, before);
   }
 
   std::string add_reshape(std::string from, const Shape& to) {

@@ -14,23 +14,6 @@
 #include <stdexcept>
 
 namespace learn {
-namespace {
-
-/// Reverses the columns of images (N,H,W,C).
-void mirror(Tensor& x) {
-  const Shape& shape = x.shape();
-  const auto values = x.span<float>();
-  const auto width = static_cast<std::size_t>(shape[2]);
-  const auto channels = static_cast<std::size_t>(shape[3]);
-  for (std::size_t row = 0; row < values.size(); row += width * channels)
-    for (std::size_t left = 0, right = width - 1; left < right; ++left, --right)
-      std::swap_ranges(values.begin() + static_cast<std::ptrdiff_t>(row + left * channels),
-                       values.begin() + static_cast<std::ptrdiff_t>(row + (left + 1) * channels),
-                       values.begin() + static_cast<std::ptrdiff_t>(row + right * channels));
-}
-
-}  // namespace
-
 std::vector<int> Prediction::top(int count) const {
   std::vector<int> order(probabilities.size());
   std::iota(order.begin(), order.end(), 0);
@@ -62,12 +45,12 @@ struct Predictor::State {
   std::mutex turn{};
 
   [[nodiscard]] Tensor normalized(std::span<const data::Image> images);
-  [[nodiscard]] Tensor logits(const Tensor& x);
+  [[nodiscard]] Tensor logits(const Tensor& x, const std::optional<nn::TestViews>& views = {});
   [[nodiscard]] Tensor cast_to(DType dtype, const Tensor& x);
   [[nodiscard]] Prediction decode(std::vector<float> said) const;
   [[nodiscard]] Tensor normalized(std::span<const float> features);
   /// Predicts normalized samples.
-  void predict(Tensor x, std::vector<Prediction>& out);
+  void predict(const Tensor& x, std::vector<Prediction>& out);
 };
 
 Tensor Predictor::State::normalized(std::span<const data::Image> images) {
@@ -107,10 +90,12 @@ Tensor Predictor::State::normalized(std::span<const float> features) {
   return x;
 }
 
-Tensor Predictor::State::logits(const Tensor& x) {
+Tensor Predictor::State::logits(const Tensor& x, const std::optional<nn::TestViews>& views) {
   Tape tape(*ctx, {.mode = ForwardMode::eval, .grad = false});
   const Tensor images = cast_to(options.dtype, to_device(*ctx, ctx->step(), x));
-  const Var pred = (*model.module)(tape.input(images));
+  Var pred = (*model.module)(tape.input(images));
+  if (views)
+    pred = nn::predict_views(*model.module, images, 0, pred, *views, description.target_kind);
   return to_host(*ctx, cast_to(DType::f32, pred.value()));
 }
 
@@ -135,20 +120,12 @@ Prediction Predictor::State::decode(std::vector<float> said) const {
   return out;
 }
 
-void Predictor::State::predict(Tensor x, std::vector<Prediction>& out) {
-  const Tensor straight = logits(x);
-  if (options.mirrored) mirror(x);
-  const Tensor mirrored = options.mirrored ? logits(x) : Tensor();
+void Predictor::State::predict(const Tensor& x, std::vector<Prediction>& out) {
+  const Tensor all = logits(x, options.views);
   const auto outputs = description.classes.size();
-  const auto said = [&](const Tensor& of, std::size_t i) {
-    return interpret(description.target_kind, of.span<float>().subspan(i * outputs, outputs));
-  };
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.shape()[0]); ++i) {
-    std::vector<double> one = said(straight, i);
-    if (options.mirrored) {
-      const std::vector<double> other = said(mirrored, i);
-      for (std::size_t c = 0; c < outputs; ++c) one[c] = (one[c] + other[c]) / 2;
-    }
+    const std::vector<double> one =
+        interpret(description.target_kind, all.span<float>().subspan(i * outputs, outputs));
     std::vector<float> rounded;
     for (const double v : one) rounded.push_back(static_cast<float>(v));
     out.push_back(decode(std::move(rounded)));
@@ -210,7 +187,7 @@ std::vector<Prediction> Predictor::of_features(std::span<const float> values) {
   const SavedModel& model = state().description;
   check<UsageError>(
       model.input.height == 0, "predict: '{}' takes images, not features", model.model);
-  check<UsageError>(!state().options.mirrored, "predict: features have no mirror image");
+  check<UsageError>(!state().options.views, "predict: features have no mirror image");
   const auto each = static_cast<std::size_t>(model.channels);
   check<UsageError>(values.size() % each == 0,
                     "predict: {} values are not a multiple of {} features",

@@ -1,13 +1,15 @@
 #pragma once
 #include "data/images/image_codec.h"
-#include "data/loading/transforms.h"
+#include "data/loading/pipeline.h"
 #include "framework/evaluation/label_report.h"
 #include "framework/inference/saved_model.h"
+#include "framework/nn/test_views.h"
 #include "framework/runtime/context.h"
 #include "framework/tensor/tensor.h"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,9 +39,8 @@ struct Prediction {
 struct PredictorOptions {
   ContextOptions context{};
   std::int64_t batch_size = 64;  ///< images at a time, at most; bounds the memory
-  /// Means the probabilities, or values, of an image and of its mirror image: test-time
-  /// augmentation.
-  bool mirrored = false;
+  /// Predicts the mean for several views of an image: test-time augmentation.
+  std::optional<nn::TestViews> views{};
   /// The precision of the model: f32, or f16 or bf16, as in a half model (BatchNorm in f32, see
   /// `ParamStore::set_working_dtype`). Halves move half the bytes; they are faster on a GPU and on
   /// processors with a matrix unit, but not on others.
@@ -78,7 +79,7 @@ class Predictor {
 
   /// Predicts samples of features, stored one after the other, not normalized yet. Throws
   /// UsageError for a model of images, a number of values that is not a multiple of the features,
-  /// and with `PredictorOptions::mirrored`.
+  /// and with `PredictorOptions::views`.
   [[nodiscard]] std::vector<Prediction> of_features(std::span<const float> values);
 
   /// The model's output (N,classes) for images (N,H,W,3) of its input's size, normalized, f32 on

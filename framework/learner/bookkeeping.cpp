@@ -217,9 +217,9 @@ Var Learner::forward(ForwardMode mode) {
 
 void Learner::compute_loss() {
   const nn::Loss& loss = options_.loss;
-  batch_.loss = loss.fn(batch_.pred, batch_.y);
+  batch_.loss = loss.fn(batch_.pred, batch_.loss_target());
   if (!loss.weight) return;
-  const Var weight = loss.weight(tape_, batch_.y);
+  const Var weight = loss.weight(tape_, batch_.loss_target());
   if (!weight.defined()) return;
   check(weight.value().elements() == 1 && weight.dtype() == DType::f32,
         "loss '{}': the weight of a batch must be one f32 element, it has shape {} and dtype {}",

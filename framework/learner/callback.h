@@ -21,6 +21,8 @@ struct PrecisionState;
 namespace order {
 inline constexpr int kFaultInjection =
     -60;  ///< so that all others receive a fault as if it were real
+inline constexpr int kProgressiveResizing = -56;  ///< so that the smaller images are mixed
+inline constexpr int kMix = -55;                  ///< before the inputs are cast
 inline constexpr int kMixedPrecision = -50;
 inline constexpr int kDataParallel = -45;
 inline constexpr int kDefault = 0;

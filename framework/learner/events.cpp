@@ -127,6 +127,11 @@ void Learner::set_y(Tensor y) {
   batch_.y = std::move(y);
 }
 
+void Learner::set_loss_y(Tensor y) {
+  require_at("set_loss_y", Event::batch_begin);
+  batch_.loss_y = std::move(y);
+}
+
 void Learner::set_pred(Var pred) {
   require_at("set_pred", Event::loss_begin);
   batch_.pred = std::move(pred);

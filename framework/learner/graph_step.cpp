@@ -48,7 +48,7 @@ GraphStep::Place GraphStep::place_of(const Tensor& operand) {
 
 GraphStep::Kind* GraphStep::kind_of(const Batch& batch) {
   const Place x = place_of(batch.x);
-  const Place y = place_of(batch.y);
+  const Place y = place_of(batch.loss_target());
   for (Kind& kind : kinds_)
     if (kind.x == x && kind.y == y && kind.first == batch.first && kind.samples == batch.samples())
       return &kind;

@@ -22,11 +22,11 @@ struct GraphStepCounts {
 };
 
 /// Runs the body of a training batch as one CUDA graph (DESIGN: memory, streams, graphs). A batch
-/// whose x and y have the addresses, shapes and dtypes of an earlier one, with the same first row
-/// and number of samples, is a replay. The first `warm_up` batches of each such kind run eagerly,
-/// so that memory, plans and handles exist; the next is captured. All of them use a separate arena,
-/// so that their addresses are not used in between. Several ranks agree on a replay as on any
-/// batch; the sums over ranks are part of the graph.
+/// whose x and targets of the loss have the addresses, shapes and dtypes of an earlier one, with
+/// the same first row and number of samples, is a replay. The first `warm_up` batches of each such
+/// kind run eagerly, so that memory, plans and handles exist; the next is captured. All of them use
+/// a separate arena, so that their addresses are not used in between. Several ranks agree on a
+/// replay as on any batch; the sums over ranks are part of the graph.
 ///
 /// Values that change from step to step are in device memory: hyper-parameters, the control block
 /// and the batch's number, which are uploaded before each replay. Handlers of the events within the

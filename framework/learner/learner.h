@@ -224,6 +224,8 @@ class Learner {
   /// batch_begin; the targets from loss_begin too.
   void set_x(Tensor x);
   void set_y(Tensor y);
+  /// Targets of the loss; metrics still compare with y. From batch_begin.
+  void set_loss_y(Tensor y);
   /// The input of the loss. At loss_begin.
   void set_pred(Var pred);
   /// The recorded loss, and the start of the backward pass: one element. At backward_begin.

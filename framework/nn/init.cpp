@@ -130,6 +130,22 @@ Init xavier_normal(double gain) {
   };
 }
 
+namespace {
+
+/// Makes filter `k` pass a channel through, or 0 if the input has fewer.
+void pass_through(Tensor& values, std::int64_t k, std::int64_t channel) {
+  const Shape& shape = values.shape();
+  const std::int64_t size = shape[1] * shape[2] * shape[3];
+  const auto filter = values.span<float>().subspan(static_cast<std::size_t>(k * size),
+                                                   static_cast<std::size_t>(size));
+  std::ranges::fill(filter, 0.0F);
+  if (channel >= shape[3]) return;
+  const std::int64_t middle = shape[1] / 2 * shape[2] + shape[2] / 2;
+  filter[static_cast<std::size_t>(middle * shape[3] + channel)] = 1;
+}
+
+}  // namespace
+
 Init dirac(std::int64_t groups) {
   return [groups](Tensor& values, std::uint64_t, std::uint64_t) {
     const Shape& shape = values.shape();
@@ -138,16 +154,17 @@ Init dirac(std::int64_t groups) {
           "dirac: {} groups do not divide the {} output channels",
           groups,
           shape[0]);
-    const std::span<float> out = values.span<float>();
-    std::ranges::fill(out, 0.0F);
     const std::int64_t per_group = shape[0] / groups;
-    for (std::int64_t k = 0; k < shape[0]; ++k) {
-      const std::int64_t channel = k % per_group;
-      if (channel >= shape[3]) continue;
-      const std::int64_t row = k * shape[1] + shape[1] / 2;
-      const std::int64_t at = (row * shape[2] + shape[2] / 2) * shape[3] + channel;
-      out[static_cast<std::size_t>(at)] = 1;
-    }
+    for (std::int64_t k = 0; k < shape[0]; ++k) pass_through(values, k, k % per_group);
+  };
+}
+
+Init dirac_first(Init rest) {
+  return [rest = std::move(rest)](Tensor& values, std::uint64_t seed, std::uint64_t stream) {
+    const Shape& shape = values.shape();
+    check(shape.rank() == 4, "dirac needs a convolution weight (K,R,S,C), got {}", shape);
+    rest(values, seed, stream);
+    for (std::int64_t k = 0; k < std::min(shape[0], shape[3]); ++k) pass_through(values, k, k);
   };
 }
 

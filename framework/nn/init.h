@@ -47,6 +47,10 @@ enum class FanMode : std::uint8_t { in, out };
 /// ranks or if `groups` does not divide K.
 [[nodiscard]] Init dirac(std::int64_t groups = 1);
 
+/// A convolution (K,R,S,C) whose first C filters (or all K, if they are fewer) pass their input
+/// through and whose others are drawn by `rest`.
+[[nodiscard]] Init dirac_first(Init rest);
+
 /// The initial values of PyTorch's Conv2d and Linear: weights kaiming_uniform(sqrt(5)), which is
 /// uniform in +-1/sqrt(fan in), and biases in the same range.
 [[nodiscard]] Init default_weight();

@@ -6,6 +6,7 @@
 #include "framework/nn/layers/conv_bn_act.h"
 #include "framework/nn/layers/dropout.h"
 #include "framework/nn/layers/flatten.h"
+#include "framework/nn/layers/layer_norm.h"
 #include "framework/nn/layers/linear.h"
 #include "framework/nn/layers/pool.h"
 #include "framework/nn/layers/residual.h"

@@ -3,8 +3,7 @@
 #include "framework/autograd/ops.h"
 #include "framework/autograd/tape.h"
 #include "framework/core/error.h"
-#include "framework/kernels/loss/softmax_cross_entropy.h"
-#include "framework/kernels/map/map.h"
+#include "framework/nn/class_shares.h"
 #include "framework/tensor/convert.h"
 
 namespace learn::nn {
@@ -39,20 +38,9 @@ Expr huber_of(const Expr& difference, double delta) {
 const char* const kWeighted = "weighted_cross_entropy";
 
 /// Target of each class for each sample: (N,classes).
-Tensor class_shares(const Var& logits, const Tensor& target) {
-  if (target.dtype() != DType::i64) {
-    check_target(kWeighted, logits, target);
-    return target;
-  }
-  Tape& tape = logits.tape();
-  Context& ctx = tape.context();
-  Tensor unused = tape.empty({}, wide_dtype(logits.dtype()));
-  Tensor none;
-  // Looks at the classes, on a CUDA device without waiting.
-  kernels::softmax_cross_entropy(ctx, logits.value(), target, 0, unused, none);
-  Tensor shares = tape.empty(logits.shape(), wide_dtype(logits.dtype()));
-  kernels::one_hot(ctx, target, shares);
-  return shares;
+Tensor shares_of(Tape& tape, const Tensor& target, std::int64_t classes, DType dtype) {
+  if (target.dtype() != DType::i64) return target;
+  return class_shares(tape.context(), target, classes, dtype);
 }
 
 Var sum_of_products(const Var& a, const Var& b) { return ops::sum(ops::mul(a, b)); }
@@ -74,10 +62,8 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
                     kWeighted,
                     label_smoothing);
   const double smoothing = label_smoothing;
-  const auto batch_weight = [weight](Tape& tape, const Tensor& target) {
-    if (target.dtype() != DType::i64) return Var{};
-    Tensor shares = tape.empty({target.elements(), weight.elements()}, weight.dtype());
-    kernels::one_hot(tape.context(), target, shares);
+  const auto weight_of = [weight](Tape& tape, const Tensor& target) {
+    const Tensor shares = shares_of(tape, target, weight.elements(), weight.dtype());
     return sum_of_products(tape.input(shares), tape.input(weight));
   };
   const auto loss = [=](const Var& pred, const Tensor& target) {
@@ -86,9 +72,10 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
           kWeighted,
           weight.shape(),
           pred.shape());
+    if (target.dtype() != DType::i64) check_target(kWeighted, pred, target);
     Tape& tape = pred.tape();
     const Var logits = in_f32(pred);
-    const Var shares = tape.input(class_shares(logits, target));
+    const Var shares = tape.input(shares_of(tape, target, weight.elements(), logits.dtype()));
     const Var weights = tape.input(weight);
     const double classes = static_cast<double>(pred.shape()[1]);
     const auto term = [=](const Expr& log_p, const Expr& share, const Expr& w) {
@@ -97,14 +84,12 @@ Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing) {
       return select(counts == 0, 0, -log_p * counts);
     };
     const Var total = ops::sum(ops::map(term, ops::log_softmax(logits), shares, weights));
-    if (target.dtype() != DType::i64)
-      return ops::scale(total, 1 / static_cast<double>(pred.shape()[0]));
     const auto mean = [](const Expr& sum, const Expr& w) {
       return select(w > 0, sum, 0) / select(w > 0, w, 1);
     };
     return ops::map(mean, total, sum_of_products(shares, weights));
   };
-  return {kWeighted, loss, batch_weight};
+  return {kWeighted, loss, weight_of};
 }
 
 Loss mse() {

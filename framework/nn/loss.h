@@ -22,9 +22,10 @@ struct Loss {
 /// f32, accumulated in f32 whatever the input. `label_smoothing` in [0,1) as PyTorch defines it.
 [[nodiscard]] Loss cross_entropy(float label_smoothing = 0);
 /// Cross-entropy with a weight for each class: `weight` (classes), f32, on the device of the
-/// predictions. It is a weighted mean, as in PyTorch: divided by the sum of the weights of the
-/// samples' classes, or, for soft targets, by N. If that sum is 0, the loss and its gradient are 0
-/// (NaN in PyTorch).
+/// predictions. It is a weighted mean: divided by the sum of the weights of the samples' classes,
+/// as in PyTorch, or, for soft targets, of the weights times the targets, so that classes and the
+/// same classes as soft targets have one loss (PyTorch divides by N). If that sum is 0, the loss
+/// and its gradient are 0 (NaN in PyTorch).
 [[nodiscard]] Loss weighted_cross_entropy(const Tensor& weight, float label_smoothing = 0);
 
 // The following take targets of the prediction's shape, f32, and compute in f32, whatever the

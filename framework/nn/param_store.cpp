@@ -25,6 +25,13 @@ Param ParamStore::declare(std::string name, const Shape& shape, ParamRole role, 
   return &slots_.back();
 }
 
+void ParamStore::fix(std::string_view name) {
+  const std::int64_t i = find(name);
+  check<UsageError>(i >= 0, "the model has no parameter '{}' to fix", name);
+  infos_[static_cast<std::size_t>(i)].fixed = true;
+  slot(i).trainable = false;
+}
+
 Buffer ParamStore::declare_buffer(std::string name, const Shape& shape, double fill) {
   check<Error>(!materialized(),
                "buffer '{}' was declared after ParamStore::materialize: build the whole model "
@@ -96,7 +103,8 @@ void ParamStore::freeze_to(int first, bool train_bn) {
                      -layer_groups_,
                      layer_groups_ - 1);
   for (std::int64_t i = 0; i < size(); ++i)
-    slot(i).trainable = info(i).layer_group >= from || (train_bn && is_norm(info(i).role));
+    slot(i).trainable =
+        !info(i).fixed && (info(i).layer_group >= from || (train_bn && is_norm(info(i).role)));
 }
 
 void ParamStore::begin_gradients() {

@@ -63,6 +63,7 @@ struct ParamInfo {
   /// It stays f32 in a half model: see `is_f32`; and those of modules that compute in f32 do.
   /// Without masters it is a half like all others, and used in f32.
   bool keeps_f32 = false;
+  bool fixed = false;  ///< never trained, whichever groups are frozen
 };
 
 /// A module's place in its store.
@@ -141,6 +142,8 @@ class ParamStore {
 
   /// Throws Error for a duplicate name or after `materialize`.
   Param declare(std::string name, const Shape& shape, ParamRole role, Init init);
+  /// Excludes a declared parameter from training for good. Throws UsageError for an unknown name.
+  void fix(std::string_view name);
   Buffer declare_buffer(std::string name, const Shape& shape, double fill);
   /// Records the start of a module, so that `set_layer_groups` and `keep_f32` can name it. The
   /// reference stays valid.
@@ -258,8 +261,8 @@ class ParamStore {
   // Freezing. State of frozen parameters is kept.
 
   /// Trains layer groups [first, layer_groups()) only; negative counts from the end. BatchNorm
-  /// parameters of frozen groups are trained too if `train_bn` (fastai's default). Throws
-  /// UsageError for an unknown group.
+  /// parameters of frozen groups are trained too if `train_bn` (fastai's default). A fixed one
+  /// stays so. Throws UsageError for an unknown group.
   void freeze_to(int first, bool train_bn = true);
   void unfreeze() { freeze_to(0); }
   void freeze(bool train_bn = true) { freeze_to(-1, train_bn); }

@@ -12,6 +12,7 @@ struct AdamOptions {
   double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
+  double bn_bias_lr = 1;
   bool flat = true;
 };
 

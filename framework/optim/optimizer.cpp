@@ -63,6 +63,9 @@ Optimizer::Optimizer(nn::ParamStore& store, const OptimizerOptions& options, Gro
   Context& ctx = store.context();
   check<DTypeError>(store.master_dtype() != DType::f64,
                     "optimizers update f32 masters, this store was materialized as f64");
+  check<UsageError>(options.bn_bias_lr > 0,
+                    "bn_bias_lr, a factor of the learning rate, must be above 0, not {}",
+                    options.bn_bias_lr);
   defaults.lr = static_cast<float>(options.lr);
   defaults.weight_decay = static_cast<float>(options.weight_decay);
   check_hypers(defaults);
@@ -92,8 +95,8 @@ void Optimizer::groups_changed() {
 
 void Optimizer::upload_hypers() {
   if (!hypers_changed_) return;
-  std::vector<GroupHypers> used = hypers_;
-  for (GroupHypers& h : used) h.lr *= lr_factor_;
+  std::vector<GroupHypers> used;
+  for (int group = 0; group < store_.groups(); ++group) used.push_back(used_hypers(group));
   kernels::write_hypers(store_.context(), used, device_hypers_);
   hypers_changed_ = false;
 }
@@ -168,6 +171,16 @@ const GroupHypers& Optimizer::hypers(int group) const {
                     group,
                     hypers_.size());
   return hypers_[static_cast<std::size_t>(group)];
+}
+
+GroupHypers Optimizer::used_hypers(int group) const {
+  GroupHypers used = hypers(group);
+  used.lr *= lr_factor_;
+  if (nn::param_group(group).weights) return used;
+  const auto factor = static_cast<float>(options_.bn_bias_lr);
+  used.lr *= factor;
+  used.weight_decay /= factor;
+  return used;
 }
 
 void Optimizer::set_hypers(int group, const GroupHypers& changed) {

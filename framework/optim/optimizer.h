@@ -27,6 +27,9 @@ struct OptimizerOptions {
   WeightDecay decay = WeightDecay::decoupled;
   /// Decay BatchNorm parameters and biases too (fastai's wd_bn_bias, default off).
   bool decay_bn_bias = false;
+  /// Factor of the learning rate of BatchNorm parameters and biases. Their weight decay is divided
+  /// by it, so that an update subtracts the same share of them.
+  double bn_bias_lr = 1;
   /// One pass over each run of a group's flat buffer (true) or one per parameter (false). The
   /// results have the same bits, as a test checks.
   bool flat = true;
@@ -35,7 +38,7 @@ struct OptimizerOptions {
 /// The shared options out of an optimizer's own.
 template <class Options>
 [[nodiscard]] OptimizerOptions common_options(const Options& o) {
-  return {o.lr, o.weight_decay, o.decay, o.decay_bn_bias, o.flat};
+  return {o.lr, o.weight_decay, o.decay, o.decay_bn_bias, o.bn_bias_lr, o.flat};
 }
 
 /// Updates the masters of a store from their gradients, group by group, in f32 arithmetic.
@@ -67,13 +70,16 @@ class Optimizer {
   /// The hyper-parameters of all parameter groups.
   [[nodiscard]] const std::vector<GroupHypers>& all_hypers() const noexcept { return hypers_; }
   void set_all_hypers(const std::vector<GroupHypers>& changed);
+  /// Hyper-parameters that the next update of a parameter group uses: with `lr_factor` and
+  /// `bn_bias_lr` in them.
+  [[nodiscard]] GroupHypers used_hypers(int group) const;
   /// Learning rate of a layer group, for both of its parameter groups.
   void set_lr(int layer_group, float lr);
   /// Sets the rates of all groups. Throws UsageError like `LearningRates::spread`.
   void set_lrs(const LearningRates& lrs);
-  /// The one that its next update uses: that of its hyper-parameters times `lr_factor`.
+  /// The one that the next update of its weights uses.
   [[nodiscard]] float lr(int layer_group) const {
-    return hypers(nn::index_of({layer_group, true})).lr * lr_factor_;
+    return used_hypers(nn::index_of({layer_group, true})).lr;
   }
   /// A factor of all learning rates, in addition to schedules; initially 1, and part of the state.
   /// Throws UsageError unless it is in (0,1].

@@ -27,6 +27,11 @@ void declare_common(OptionTable& t, Options& o) {
            "X",
            "weight decay; BatchNorm and biases are exempt");
   t.flag("decay_bn_bias", o.decay_bn_bias, "apply weight decay to BatchNorm and biases too");
+  t.number("bn_bias_lr",
+           o.bn_bias_lr,
+           kPositive,
+           "X",
+           "factor of the learning rate of BatchNorm and biases; their decay does not grow");
   t.flag("flat", o.flat, "update all weights in one pass, not one by one; the bits are the same");
 }
 /// And those whose decay is of either kind.

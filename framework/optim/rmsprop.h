@@ -13,6 +13,7 @@ struct RmsPropOptions {
   double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
+  double bn_bias_lr = 1;
   bool flat = true;
 };
 

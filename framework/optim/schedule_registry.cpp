@@ -7,18 +7,23 @@ namespace {
 
 using namespace schedules;
 
-constexpr double kRiseBegins = 0;  // of the value, where the training warms up
+/// A linear rise at the start of a training.
+struct WarmUp {
+  double share = 0;  ///< of the training
+  double start = 0;  ///< first factor
+};
 
 /// Options of the plain schedules: factors of the value that they are made for.
 struct PlainOptions {
   double start = 1;
   double end = 0;
   double power = 2;
-  double warmup = 0;
+  WarmUp warmup;
 };
 
-void declare_warmup(OptionTable& t, double& warmup) {
-  t.number("warmup", warmup, kShare, "SHARE", "share of the training with a linear warm-up");
+void declare_warmup(OptionTable& t, WarmUp& warmup) {
+  t.number("warmup", warmup.share, kShare, "SHARE", "share of the training with a linear warm-up");
+  t.number("warmup_start", warmup.start, kNotNegative, "X", "first factor of the warm-up");
 }
 
 void declare_plain(OptionTable& t, PlainOptions& o) {
@@ -32,8 +37,8 @@ void declare_power(OptionTable& t, PlainOptions& o) {
   t.number("power", o.power, kPositive, "X", "exponent of 1 - progress");
 }
 
-Course warmed_up(double warmup, Schedule schedule) {
-  if (warmup > 0) schedule = warm_up(warmup, kRiseBegins, schedule);
+Course warmed_up(const WarmUp& warmup, Schedule schedule) {
+  if (warmup.share > 0) schedule = warm_up(warmup.share, warmup.start, schedule);
   return {.lr = std::move(schedule), .momentum = {}};
 }
 
@@ -57,7 +62,7 @@ void add_plain(Registry<Course(double, std::int64_t)>& registry,
 struct StepOptions {
   std::vector<double> at{0.5, 0.75};
   double factor = 0.1;
-  double warmup = 0;
+  WarmUp warmup;
 };
 
 void declare_step(OptionTable& t, StepOptions& o) {
@@ -76,7 +81,7 @@ Course step(const StepOptions& o, double value, std::int64_t /*steps*/) {
 struct FlatCosineOptions {
   double pct_start = 0.75;
   double div_final = 1e5;
-  double warmup = 0;
+  WarmUp warmup;
 };
 
 void declare_flat_cosine(OptionTable& t, FlatCosineOptions& o) {
@@ -117,7 +122,7 @@ Course make_one_cycle(const OneCycleOptions& o, double value, std::int64_t steps
 struct SgdrOptions {
   SgdrShape shape;
   double end = 0;
-  double warmup = 0;
+  WarmUp warmup;
 };
 
 void declare_sgdr(OptionTable& t, SgdrOptions& o) {

@@ -11,6 +11,7 @@ struct SgdOptions {
   double weight_decay = 0;
   WeightDecay decay = WeightDecay::decoupled;
   bool decay_bn_bias = false;
+  double bn_bias_lr = 1;
   bool flat = true;
 };
 

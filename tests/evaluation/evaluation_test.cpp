@@ -290,40 +290,6 @@ TEST_CASE("precision and recall are computed at each distinct score") {
   CHECK(precision_recall(std::vector<double>{3, 1}, {false, false}).empty());
 }
 
-TEST_CASE("mean outputs are the mean of both interpretations") {
-  const std::vector<float> one{2, -1, 0.5F}, other{-3, 4, 0};
-  for (const TargetKind kind : {TargetKind::classes, TargetKind::labels, TargetKind::values}) {
-    const std::vector<double> said = interpret(kind, mean_outputs(kind, one, other));
-    const std::vector<double> a = interpret(kind, one), b = interpret(kind, other);
-    for (std::size_t i = 0; i < 3; ++i)
-      CHECK(said[i] == doctest::Approx((a[i] + b[i]) / 2).epsilon(1e-6));
-  }
-  // Where probabilities are 0 or 1, their logarithms are not lost.
-  const std::vector<float> far{1000, 0}, farther{3000, 0};
-  const std::vector<float> classes = mean_outputs(TargetKind::classes, far, farther);
-  CHECK(classes[0] == doctest::Approx(0));
-  CHECK(classes[1] == doctest::Approx(-1000 - std::log(2)).epsilon(1e-6));
-  CHECK(mean_outputs(TargetKind::labels, far, farther)[0] ==
-        doctest::Approx(1000 + std::log(2)).epsilon(1e-6));
-  CHECK(negative_log_sigmoid(-1000) == 1000);
-  CHECK(negative_log_sigmoid(1000) == 0);
-  CHECK(negative_log_sigmoid(0) == doctest::Approx(std::log(2)));
-  // A NaN in either stays one: of classes it spoils all, of labels and values itself.
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const auto& [a, b] : {std::pair{std::vector{nan, 1.0F}, std::vector{1.0F, 1.0F}},
-                             std::pair{std::vector{1.0F, 1.0F}, std::vector{nan, 1.0F}}}) {
-    CHECK(std::isnan(mean_outputs(TargetKind::classes, a, b)[0]));
-    CHECK(std::isnan(mean_outputs(TargetKind::classes, a, b)[1]));
-    for (const TargetKind kind : {TargetKind::labels, TargetKind::values}) {
-      CHECK(std::isnan(mean_outputs(kind, a, b)[0]));
-      CHECK(mean_outputs(kind, a, b)[1] == doctest::Approx(1));
-    }
-  }
-  const float inf = std::numeric_limits<float>::infinity();
-  const std::vector<float> masked{0, -inf};
-  CHECK(mean_outputs(TargetKind::classes, masked, masked) == masked);
-}
-
 TEST_CASE("outputs mean probabilities of classes or of labels, or values") {
   const std::vector<float> outputs{0, 100, -100};
   CHECK(interpret(TargetKind::classes, outputs) == softmax(outputs));

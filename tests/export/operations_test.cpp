@@ -19,6 +19,7 @@ class Net final : public nn::Module {
         conv_(scope / "conv", 4, 6, {.kernel = 3, .stride = 2, .groups = 2}),
         one_(scope / "one", 4, 4, {.kernel = 1, .bias = false}),
         norm_(scope / "norm", 4, {.eps = 0.1F}),
+        layer_norm_(scope / "layer_norm", 4, 0.2F),
         last_(scope / "last", features, 3, {.weight_norm = true}),
         bias_(scope.param("own_bias", {4}, nn::ParamRole::bias, nn::init::ones())),
         kernel_(scope.param(
@@ -28,6 +29,7 @@ class Net final : public nn::Module {
   Var conv(const Var& x) { return conv_(x); }
   Var one(const Var& x) { return one_(x); }
   Var norm(const Var& x) { return norm_(x); }
+  Var layer_norm(const Var& x) { return layer_norm_(x); }
   Var bias(const Var& x) { return ops::add_bias(x, x.tape().param(*bias_)); }
   Var kernel(const Var& x, const Conv2dOptions& o) {
     return ops::conv2d(x, x.tape().param(*kernel_), Var(), o);
@@ -54,6 +56,7 @@ class Net final : public nn::Module {
   Body body_;
   nn::Conv2d conv_, one_;
   nn::BatchNorm2d norm_;
+  nn::LayerNorm layer_norm_;
   nn::Linear last_;
   nn::Param bias_, kernel_, pair_;
 };
@@ -136,6 +139,12 @@ TEST_CASE("every operation that a model is made of is exported with equal result
       {"batch_norm behind a convolution",
        140,
        [](Net& n, const Var& x) { return n.norm(n.one(x)); }},
+      {"layer_norm of an image", 140, [](Net& n, const Var& x) { return n.layer_norm(x); }},
+      {"layer_norm of features",
+       4,
+       [](Net& n, const Var& x) {
+         return n.layer_norm(ops::flatten(ops::global_avg_pool(n.one(x))));
+       }},
       {"add", 140, [](Net& n, const Var& x) { return x + n.one(x); }},
       {"mul", 140, [](Net& n, const Var& x) { return ops::mul(x, n.one(x)); }},
       {"sub", 140, [](Net& n, const Var& x) { return x - n.one(x); }},

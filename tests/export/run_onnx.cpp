@@ -199,6 +199,23 @@ Numbers concat(const std::vector<const Numbers*>& parts, std::size_t axis) {
   return y;
 }
 
+Numbers layer_norm(const std::vector<const Numbers*>& in, double eps) {
+  Numbers y = *in.at(0);
+  const std::size_t columns = in.at(1)->values.size();
+  for (std::size_t row = 0; row < y.values.size(); row += columns) {
+    double mean = 0, variance = 0;
+    for (std::size_t i = 0; i < columns; ++i)
+      mean += y.values[row + i] / static_cast<double>(columns);
+    for (std::size_t i = 0; i < columns; ++i)
+      variance += std::pow(y.values[row + i] - mean, 2) / static_cast<double>(columns);
+    for (std::size_t i = 0; i < columns; ++i)
+      y.values[row + i] =
+          (y.values[row + i] - mean) / std::sqrt(variance + eps) * in[1]->values[i] +
+          in.at(2)->values[i];
+  }
+  return y;
+}
+
 Numbers batch_norm(const std::vector<const Numbers*>& in, double eps) {
   Numbers y = *in[0];
   const auto channels = static_cast<std::size_t>(y.shape[1]);
@@ -240,7 +257,15 @@ Numbers run(const onnx::NodeProto& node, const std::vector<const Numbers*>& in) 
   if (op == "Conv") return conv(x, *in.at(1), third, a);
   if (op == "Gemm" && a.integer("transB", 0) == 1) return gemm(x, *in.at(1), third);
   if (op == "BatchNormalization") return batch_norm(in, a.real("epsilon"));
+  if (op == "LayerNormalization") return layer_norm(in, a.real("epsilon"));
   if (op == "Relu") return mapped(x, [](double v) { return std::max(v, 0.0); });
+  if (op == "Clip") {
+    if (!in.at(1)->shape.empty() || !third->shape.empty())
+      throw std::runtime_error("limits of Clip");
+    const double least = in[1]->values.at(0);
+    const double most = third->values.at(0);
+    return mapped(x, [=](double v) { return std::min(std::max(v, least), most); });
+  }
   if (op == "LeakyRelu")
     return mapped(x, [&](double v) { return v < 0 ? v * a.real("alpha") : v; });
   if (op == "Erf") return mapped(x, [](double v) { return std::erf(v); });

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes nets_{narrow,small,full}.h: what PyTorch, in double precision, makes of the models.
+"""Writes nets_{narrow,small,imagenet,airbench,full}.h: what PyTorch, in double precision, makes of the models.
 
-    python3 tests/golden/make_nets.py        # needs torch and numpy; their versions go into the files
+    python3 tests/golden/make_nets.py [KIND...]  # needs torch and numpy; their versions go into the files
 
 Weights and inputs are pure functions of names and element numbers (Philox4x32-10, as in
 framework/core/random.h), so no weight file is needed: golden_nets.h has the same rules in C++. Weights are
 taken in the order (K,R,S,C), which is how `learn` stores them.
 """
 import pathlib
+import sys
 
 import numpy as np
 import torch
@@ -180,11 +181,12 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    """torchvision's, with a stem for small images: one 3x3 convolution and no pool."""
+    """torchvision's, or with a stem for small images: one 3x3 convolution and no pool."""
 
-    def __init__(self, classes, w, blocks, kernels):
+    def __init__(self, classes, w, blocks, kernels, imagenet=False):
         super().__init__()
-        self.conv1, self.bn1 = conv(3, w, 3), batch_norm(w)
+        self.conv1, self.bn1 = conv(3, w, 7, 2) if imagenet else conv(3, w, 3), batch_norm(w)
+        self.maxpool = nn.MaxPool2d(3, 2, 1) if imagenet else nn.Identity()
         expansion, ni = 4 if len(kernels) == 3 else 1, w
         for stage, count in enumerate(blocks):
             layer = []
@@ -195,7 +197,7 @@ class ResNet(nn.Module):
         self.fc = nn.Linear(ni, classes)
 
     def forward(self, x):
-        x = torch.relu(self.bn1(self.conv1(x)))
+        x = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(x.mean((2, 3)))
 
@@ -227,6 +229,72 @@ def wide_resnet(classes, start, widen, groups, blocks):
     net.features = nn.Sequential(*layers)
     net.forward = net.features.forward
     return net
+
+
+class Inverted(nn.Module):
+    """torchvision's InvertedResidual."""
+
+    def __init__(self, ni, nf, stride, expansion):
+        super().__init__()
+        inner, self.with_sum = ni * expansion, stride == 1 and ni == nf
+        layers = [mobile_layer(ni, inner, 1)] if expansion > 1 else []
+        self.conv = nn.Sequential(*layers, mobile_layer(inner, inner, 3, stride, inner), conv(inner, nf, 1), batch_norm(nf))
+
+    def forward(self, x):
+        return x + self.conv(x) if self.with_sum else self.conv(x)
+
+
+def mobile_layer(ni, nf, ks, stride=1, groups=1):
+    return nn.Sequential(nn.Conv2d(ni, nf, ks, stride, ks // 2, groups=groups, bias=False), batch_norm(nf), nn.ReLU6())
+
+
+class MobileNetV2(nn.Module):
+    """torchvision's of width 0.25, but for small images: the stem and the second stage keep their size."""
+
+    def __init__(self, classes):
+        super().__init__()
+        ni, layers = 8, [mobile_layer(3, 8, 3)]
+        for expansion, nf, count, stride in ((1, 8, 1, 1), (6, 8, 2, 1), (6, 8, 3, 2), (6, 16, 4, 2), (6, 24, 3, 1),
+                                             (6, 40, 3, 2), (6, 80, 1, 1)):
+            for i in range(count):
+                layers.append(Inverted(ni, nf, stride if i == 0 else 1, expansion))
+                ni = nf
+        self.features = nn.Sequential(*layers, mobile_layer(ni, 1280, 1))
+        self.classifier = nn.Sequential(nn.Dropout(0), nn.Linear(1280, classes))
+
+    def forward(self, x):
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+class AirbenchLayer(nn.Module):
+    """ConvGroup of airbench's scripts, the third convolution that of airbench96."""
+
+    def __init__(self, ni, nf, residual):
+        super().__init__()
+        momentum = float(np.float32(0.1 if residual else 0.4))
+        for i in range(3 if residual else 2):
+            setattr(self, f"conv{i + 1}", conv(nf if i else ni, nf, 3))
+            setattr(self, f"norm{i + 1}", nn.BatchNorm2d(nf, eps=float(np.float32(1e-12)), momentum=momentum))
+            getattr(self, f"norm{i + 1}").weight.requires_grad = False
+
+    def forward(self, x):
+        gelu = nn.functional.gelu
+        x = gelu(self.norm1(nn.functional.max_pool2d(self.conv1(x), 2)))
+        y = gelu(self.norm2(self.conv2(x)))
+        return gelu(self.norm3(self.conv3(y)) + x) if hasattr(self, "conv3") else y
+
+
+class Airbench(nn.Module):
+    def __init__(self, classes, widths, residual):
+        super().__init__()
+        self.whiten = nn.Conv2d(3, 24, 2)
+        self.whiten.weight.requires_grad = False
+        self.layer1, self.layer2, self.layer3 = (AirbenchLayer(ni, nf, residual) for ni, nf in zip([24, *widths], widths))
+        self.linear = nn.Linear(widths[-1], classes, bias=False)
+
+    def forward(self, x):
+        x = self.layer3(self.layer2(self.layer1(nn.functional.gelu(self.whiten(x)))))
+        return self.linear(nn.functional.max_pool2d(x, 3).flatten(1)) / 9
 
 
 class Mlp(nn.Module):
@@ -280,7 +348,7 @@ def write_net(out, name, make, width, size, classes):
     loss.backward()
     nn.functional.cross_entropy(logits32, y).backward()
     grad_error = max(float((a.grad - b.grad).norm() / a.grad.norm())
-                     for a, b in zip(net.parameters(), single.parameters()))
+                     for a, b in zip(net.parameters(), single.parameters()) if a.requires_grad)
     ten = losses(fresh(make, torch.float64), batches, torch.float64)
     ten32 = losses(fresh(make, torch.float32), batches, torch.float32)
     out.append(f"// PyTorch's own f32 differs from this by {float((logits - logits32).abs().max()):.1e} in the logits, "
@@ -288,7 +356,7 @@ def write_net(out, name, make, width, size, classes):
                "in the ten losses.")
     out.append(f"inline const GoldenNet k{name}{{\n  .width = {width}, .batch = {size}, .classes = {classes},\n"
                f"  .logits = {numbers(logits.reshape(-1))},\n  .loss = {float(loss)!r},\n  .gradients = {{")
-    out += [f'    {{"{n}", {numbers(digest(n, p.grad))}}},' for n, p in net.named_parameters()]
+    out += [f'    {{"{n}", {numbers(digest(n, p.grad))}}},' for n, p in net.named_parameters() if p.requires_grad]
     out.append("  },\n  .buffers = {")
     out += [f'    {{"{n}", {numbers(digest(n, b))}}},' for n, b in net.named_buffers() if not n.endswith("tracked")]
     out.append(f"  }},\n  .losses = {numbers(ten)},\n}};\n")
@@ -306,9 +374,17 @@ def write(kind, nets):
     print("\n".join(line for line in out if line.startswith("// ")))
 
 
+KINDS = {
+    "narrow": [("Darknet", lambda: Darknet(2, 4), 4, 8, 2), ("ResNet9", lambda: ResNet9(10, 8), 8, 8, 10)],
+    "small": [("BasicResNet", lambda: ResNet(5, 4, [1, 2, 1, 1], [3, 3]), 4, 4, 5),
+              ("BottleneckResNet", lambda: ResNet(5, 2, [1, 2, 1, 1], [1, 3, 1]), 2, 4, 5),
+              ("WideResNet", lambda: wide_resnet(5, 4, 2, 3, 2), 2, 4, 5), ("Mlp", lambda: Mlp(5, 8), 8, 4, 5)],
+    "imagenet": [("ResNet", lambda: ResNet(5, 4, [1, 1, 1, 1], [3, 3], imagenet=True), 4, 8, 5),
+                 ("MobileNetV2", lambda: MobileNetV2(5), 1, 4, 5)],
+    "airbench": [("Airbench94", lambda: Airbench(5, [4, 16, 16], False), 4, 8, 5),
+                 ("Airbench96", lambda: Airbench(5, [4, 12, 16], True), 4, 8, 5)],
+    "full": [("Darknet", lambda: Darknet(2, 16), 16, 16, 2), ("ResNet9", lambda: ResNet9(10, 64), 64, 16, 10)],
+}
 torch.set_num_threads(1)
-write("narrow", [("Darknet", lambda: Darknet(2, 4), 4, 8, 2), ("ResNet9", lambda: ResNet9(10, 8), 8, 8, 10)])
-write("small", [("BasicResNet", lambda: ResNet(5, 4, [1, 2, 1, 1], [3, 3]), 4, 4, 5),
-                ("BottleneckResNet", lambda: ResNet(5, 2, [1, 2, 1, 1], [1, 3, 1]), 2, 4, 5),
-                ("WideResNet", lambda: wide_resnet(5, 4, 2, 3, 2), 2, 4, 5), ("Mlp", lambda: Mlp(5, 8), 8, 4, 5)])
-write("full", [("Darknet", lambda: Darknet(2, 16), 16, 16, 2), ("ResNet9", lambda: ResNet9(10, 64), 64, 16, 10)])
+for kind in sys.argv[1:] or KINDS:
+    write(kind, KINDS[kind])

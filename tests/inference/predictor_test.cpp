@@ -120,7 +120,7 @@ TEST_CASE("an image of any size is scaled to cover the model's input") {
 
 TEST_CASE("test-time augmentation means an image and its mirror image") {
   Predictor plain = trained();
-  Predictor both = trained({.mirrored = true});
+  Predictor both = trained({.views = nn::TestViews{}});
   const data::Image image = noise(8, 12, 3);
   const Prediction a = plain(image);
   const Prediction b = plain(mirrored(image));
@@ -163,7 +163,7 @@ TEST_CASE("labels get a probability each, and real targets get values") {
   const std::vector<data::Image> images{noise(8, 12, 5), noise(8, 12, 6)};
   Predictor of_labels = trained({}, trained_on(TargetKind::labels));
   Predictor of_values = trained({}, trained_on(TargetKind::values));
-  Predictor of_both = trained({.mirrored = true}, trained_on(TargetKind::values));
+  Predictor of_both = trained({.views = nn::TestViews{}}, trained_on(TargetKind::values));
   const std::vector<Prediction> labels = of_labels(images), values = of_values(images);
   for (std::size_t i = 0; i < images.size(); ++i) {
     CHECK(labels[i].label == -1);
@@ -312,7 +312,7 @@ TEST_CASE("rows of features are normalized and predicted, batch by batch") {
     CHECK(predictions[i].name == (row[0] >= row[1] ? "a" : "b"));
   }
   CHECK(two.of_features({}).empty());
-  CHECK_THROWS_WITH_AS((void)predictor({.mirrored = true}).of_features(values),
+  CHECK_THROWS_WITH_AS((void)predictor({.views = nn::TestViews{}}).of_features(values),
                        doctest::Contains("features have no mirror image"),
                        UsageError);
 }

@@ -1,10 +1,13 @@
 #include "framework/autograd/tape.h"
 #include "framework/nn/loss.h"
 #include "framework/tensor/factory.h"
+#include "models/mobilenet_v2.h"
 #include "models/registry.h"
 #include "models/resnet.h"
 #include "models/wide_resnet.h"
+#include "tests/golden/nets_airbench.h"
 #include "tests/golden/nets_full.h"
+#include "tests/golden/nets_imagenet.h"
 #include "tests/golden/nets_narrow.h"
 #include "tests/golden/nets_small.h"
 
@@ -62,6 +65,7 @@ class Trial {
   void update() {
     momentum_.resize(static_cast<std::size_t>(store().size()));
     for (std::int64_t p = 0; p < store().size(); ++p) {
+      if (!store().slot(p).trainable) continue;
       Tensor weights = store().master(p);
       const Tensor grads = store().master_grad(p);
       std::vector<double>& momentum = momentum_[static_cast<std::size_t>(p)];
@@ -130,7 +134,8 @@ void check_digest(const GoldenDigest& golden, const Tensor& tensor, double toler
     dots[0] += v * (2 * golden_uniform(a, i) - 1);
     dots[1] += v * (2 * golden_uniform(b, i) - 1);
   }
-  const double allowed = tolerance * golden.values[0];
+  // A bias before another BatchNorm has a gradient of zero, which is computed with rounding errors.
+  const double allowed = tolerance * std::max(golden.values[0], 1e-2);
   CHECK(std::abs(std::sqrt(squares) - golden.values[0]) <= allowed);
   CHECK(std::abs(largest - golden.values[1]) <= allowed);
   // An error vector of norm e changes a product with values of variance 1/3 by 0.58 e: seven times
@@ -154,7 +159,9 @@ void check_first_pass(Trial& trial, const GoldenNet& golden, double tolerance) {
   trial.backward(loss);
 
   nn::ParamStore& store = trial.store();
-  REQUIRE(store.size() == static_cast<std::int64_t>(golden.gradients.size()));
+  std::size_t trained = 0;
+  for (std::int64_t i = 0; i < store.size(); ++i) trained += store.slot(i).trainable ? 1 : 0;
+  REQUIRE(trained == golden.gradients.size());
   for (const GoldenDigest& digest : golden.gradients) {
     const std::int64_t at = store.find(digest.name);
     REQUIRE_MESSAGE(at >= 0, digest.name);
@@ -226,6 +233,31 @@ TEST_CASE("small residual nets and a multilayer perceptron are PyTorch's") {
       models::WideResNetOptions{.groups = 3, .blocks = 2, .widen = 2, .start = 4, .classes = 5});
   check_net("mlp", test::small::kMlp, DType::f64, kDouble);
   check_net("mlp", test::small::kMlp, DType::f32, kSingle);
+}
+
+TEST_CASE("a ResNet with the stem of ImageNet and MobileNetV2 are PyTorch's") {
+  check_small<models::ResNet>(
+      "resnet",
+      test::imagenet::kResNet,
+      models::ResNetOptions{
+          .stem = models::ResNetStem::imagenet, .blocks = {1, 1, 1, 1}, .width = 4, .classes = 5});
+  // In single precision ten steps of so deep a net part from each other: PyTorch's own losses
+  // differ by 0.2 from those in double.
+  const auto mobile = [] {
+    return nn::make_model<models::MobileNetV2>(
+        "mobile",
+        Shape{32, 32, 3},
+        5,
+        models::MobileNetV2Options{.width = 0.25, .dropout = 0, .classes = 5});
+  };
+  check_made(mobile, test::imagenet::kMobileNetV2, DType::f64, kDouble);
+}
+
+TEST_CASE("narrow nets of airbench are PyTorch's") {
+  check_net("airbench94", test::airbench::kAirbench94, DType::f64, kDouble);
+  check_net("airbench96", test::airbench::kAirbench96, DType::f64, kDouble);
+  check_net("airbench94", test::airbench::kAirbench94, DType::f32, kSingle);
+  check_net("airbench96", test::airbench::kAirbench96, DType::f32, kSingle);
 }
 
 TEST_CASE("a residual net starts with the variance of He et al., by fan out as in torchvision") {

@@ -1,7 +1,9 @@
 #include "models/registry.h"
 
+#include "models/airbench.h"
 #include "models/darknet.h"
 #include "models/mlp.h"
+#include "models/mobilenet_v2.h"
 #include "models/resnet.h"
 #include "models/resnet9.h"
 #include "models/wide_resnet.h"
@@ -23,12 +25,16 @@ std::int64_t parameters(const char* spec, const Task& task = {}) {
 }  // namespace
 
 // Sources of the counts: fastai's notebook and release for darknet and wrn_22; the widely used
-// CIFAR ResNets of PyTorch for resnet18/34/50; the rest by hand.
+// CIFAR ResNets of PyTorch for resnet18/34/50; torchvision for 1000 classes; the rest by hand.
 TEST_CASE("parameter counts of all models") {
   CHECK(parameters("darknet", {.classes = 2}) == 5'067'378);
   CHECK(parameters("resnet18") == 11'173'962);
   CHECK(parameters("resnet34") == 21'282'122);
   CHECK(parameters("resnet50") == 23'520'842);
+  CHECK(parameters("resnet18:stem=imagenet", {.classes = 1000}) == 11'689'512);
+  CHECK(parameters("resnet50:stem=imagenet", {.classes = 1000}) == 25'557'032);
+  CHECK(parameters("mobilenet_v2", {.classes = 1000}) == 3'504'872);
+  CHECK(parameters("mobilenet_v2:width=1.4,stem=imagenet", {.classes = 1000}) == 6'108'776);
   CHECK(parameters("resnet9") == 6'573'120);
   CHECK(parameters("wrn_22") == 9'658'458);
   CHECK(parameters("linear") == 32 * 32 * 3 * 10 + 10);
@@ -89,6 +95,11 @@ TEST_CASE("parameters have PyTorch's names") {
   has("resnet18", "layer4.1.bn2.bias");
   has("resnet50", "layer1.0.downsample.1.weight");
   has("resnet50", "layer4.2.conv3.weight");
+  has("mobilenet_v2", "features.0.0.weight");
+  has("mobilenet_v2", "features.1.conv.2.bias");
+  has("mobilenet_v2", "features.17.conv.1.0.weight");
+  has("mobilenet_v2", "features.18.1.weight");
+  has("mobilenet_v2", "classifier.1.bias");
   has("resnet9", "layer3.residual.res2.bn.weight");
   has("resnet9", "linear.weight");
   has("wrn_22", "features.1.conv2.2.weight");
@@ -140,10 +151,14 @@ TEST_CASE("options that a model does not use are refused") {
     CAPTURE(spec);
     CHECK_THROWS_WITH_AS((void)make_model(spec, task), doctest::Contains(text), UsageError);
   };
-  refused("resnet10", {}, "unknown model 'resnet10'; did you mean 'resnet18'? (known: darknet, l");
+  refused("resnet10", {}, "unknown model 'resnet10'; did you mean 'resnet18'? (known: airbench");
   refused("linear:width=3", {}, "linear has no option 'width'; it has: none");
-  refused("resnet18:dropout=0.5", {}, "resnet18 has no option 'dropout'; it has: width");
+  refused("resnet18:dropout=0.5", {}, "resnet18 has no option 'dropout'; it has: stem, width");
+  refused("mobilenet_v2:width=9", {}, "9 is not in [0.05, 8]");
+  refused("mobilenet_v2:stem=large", {}, "small, imagenet");
   refused("resnet9", {.input = {7, 32, 3}}, "at least 8x8, but these are 7x32");
+  refused("resnet9", {.input = {13}}, "takes images (H,W,C), not (13)");
+  refused("airbench94", {.input = {32, 8, 3}}, "at least 9x9, but these are 32x8");
   refused("darknet", {.input = {13}}, "takes images (H,W,C), not (13); 'mlp' and 'linear' take");
   refused("mlp", {.input = {0}}, "cannot take samples of shape (0)");
   refused("mlp:dropout=1", {}, "[0, 1)");
@@ -159,6 +174,8 @@ TEST_CASE("each model refuses impossible sizes") {
   };
   using namespace models;
   const Shape image{32, 32, 3};
+  refused([&] { (void)nn::make_model<Airbench>("m", image, 10, AirbenchOptions{.channels = 0}); },
+          "airbench: widths 64, 256 and 256, 0 channels and 10 classes must be at least 1");
   refused(
       [&] {
         (void)nn::make_model<Darknet>("m", image, 10, DarknetOptions{.blocks = {1, 0}});
@@ -166,6 +183,9 @@ TEST_CASE("each model refuses impossible sizes") {
       "Darknet: blocks [1,0], width 16 and 10 classes must be at least 1");
   refused([&] { (void)nn::make_model<Mlp>("m", image, 10, image, MlpOptions{.width = 0}); },
           "Mlp: 2 hidden layers of width 0 and 10 classes are not possible");
+  refused(
+      [&] { (void)nn::make_model<MobileNetV2>("m", image, 10, MobileNetV2Options{.width = 0}); },
+      "MobileNetV2: width 0 must be positive, and 3 channels and 10 classes at least 1");
   refused([&] { (void)nn::make_model<ResNet>("m", image, 10, ResNetOptions{.width = 0}); },
           "ResNet: blocks [2,2,2,2], width 0, 3 channels and 10 classes must all be at least 1");
   refused([&] { (void)nn::make_model<ResNet9>("m", image, 10, ResNet9Options{.channels = 0}); },

@@ -134,4 +134,12 @@ TEST_CASE("constants and dirac") {
     CHECK(get(w, ((k * 3 + 1) * 3 + 1) * 2 + c) == 1);
   CHECK_THROWS_AS((void)filled(init::dirac(), {4, 4}), ShapeError);
   CHECK_THROWS_AS((void)filled(init::dirac(4), {6, 3, 3, 2}), ShapeError);
+  // The first two filters pass on, the others are as they would be without them.
+  const Tensor first = filled(init::dirac_first(init::default_weight()), {6, 3, 3, 2});
+  const Tensor rest = filled(init::default_weight(), {6, 3, 3, 2});
+  for (std::int64_t i = 0; i < first.elements(); ++i)
+    CHECK(get(first, i) == (i >= 36 ? get(rest, i) : i == 8 || i == 18 + 9 ? 1 : 0));
+  const Tensor narrow = filled(init::dirac_first(init::ones()), {1, 2, 2, 3});
+  CHECK(get(narrow, 9) == 1);  // row 1, column 1, channel 0
+  CHECK_THROWS_AS((void)filled(init::dirac_first(init::ones()), {4, 4}), ShapeError);
 }

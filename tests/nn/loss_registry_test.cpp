@@ -50,7 +50,11 @@ TEST_CASE("losses are made by name, with their options, for targets of one kind"
         doctest::Approx(value(ctx, "cross_entropy") - 0.5));
 
   const Tensor weight = from_values(ctx.persistent(), {2}, std::vector<double>{3, 1});
-  CHECK(value(ctx, "cross_entropy", weight) == doctest::Approx(3 * value(ctx, "cross_entropy")));
+  CHECK(value(ctx, "cross_entropy", weight) == doctest::Approx(value(ctx, "cross_entropy")));
+  // 3/4 of weight 3 and 1/4 of weight 1, divided by 3.
+  const double plain = value(ctx, "cross_entropy");
+  CHECK(value(ctx, "cross_entropy:label_smoothing=0.5", weight) ==
+        doctest::Approx((2.25 * plain + 0.25 * (plain - 2)) / 3));
   CHECK(value(ctx, "bce_with_logits", weight) > value(ctx, "bce_with_logits"));
   CHECK_THROWS_AS((void)registry.make("huber:delta=0"), UsageError);
 }

@@ -80,6 +80,7 @@ const std::map<std::string_view, Run>& runs() {
       {"matmul", binary(ops::matmul)},
       {"relu", unary(ops::relu)},
       {"leaky_relu", [](const Vars& in) { return ops::leaky_relu(in[0], 0.125F); }},
+      {"relu6", unary(ops::relu6)},
       {"silu", unary(ops::silu)},
       {"mse", loss_of(nn::mse())},
       {"cross_entropy", loss_of(nn::cross_entropy())},

@@ -184,6 +184,13 @@ TEST_CASE("freezing trains the last groups, and norms if asked, and keeps state"
   store.unfreeze();
   CHECK(store.trainable_count() == store.parameter_count());
   CHECK(get(state, 0) == 3);
+  store.fix("conv2.weight");
+  store.fix("conv.bn.weight");
+  CHECK(!store.slot(store.find("conv2.weight")).trainable);
+  store.freeze(true);
+  store.unfreeze();
+  CHECK(trained() == "conv.weight conv.bn.bias conv2.bias fc.weight fc.bias ");
+  CHECK_THROWS_WITH_AS(store.fix("conv3"), doctest::Contains("'conv3'"), UsageError);
   CHECK_THROWS_WITH_AS(store.freeze_to(3), doctest::Contains("3 layer groups"), UsageError);
   CHECK_THROWS_AS(store.freeze_to(-4), UsageError);
 }

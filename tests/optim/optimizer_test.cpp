@@ -139,6 +139,37 @@ TEST_CASE("norms and biases are not decayed unless asked") {
   }
 }
 
+TEST_CASE("norms and biases have another learning rate and the same decay in a step") {
+  for (const optim::WeightDecay decay :
+       {optim::WeightDecay::coupled, optim::WeightDecay::decoupled}) {
+    Trained t(optim::sgd({.lr = 0.25F,
+                          .weight_decay = 0.5F,
+                          .decay = decay,
+                          .decay_bn_bias = true,
+                          .bn_bias_lr = 8}),
+              1,
+              DType::f32,
+              false);
+    const Tensor before = test::snapshot(t.store, t.store.flat_master());
+    for (std::int64_t i = 0; i < t.store.size(); ++i) {
+      Tensor gradient = t.store.master_grad(i);
+      set(gradient, 1, 0.125);
+    }
+    t.optimizer->set_lr_factor(0.5F);
+    t.optimizer->step();
+    for (std::int64_t i = 0; i < t.store.size(); ++i) {
+      CAPTURE(t.store.info(i).name);
+      const double rate = nn::is_weight(t.store.info(i).role) ? 0.125 : 1;
+      const double w = get(before, t.store.offset(i) + 1);
+      CHECK(get(t.store.master(i), 1) ==
+            doctest::Approx(w - rate * 0.125 - 0.125 * 0.5 * w).epsilon(1e-6));
+    }
+    CHECK(t.optimizer->lr(0) == 0.125F);
+    CHECK(t.optimizer->hypers(1).lr == 0.25F);
+  }
+  CHECK_THROWS_AS(Trained(optim::sgd({.bn_bias_lr = 0}), 1, DType::f32, false), UsageError);
+}
+
 TEST_CASE("coupled decay passes through the momentum and decoupled decay does not") {
   const auto buffer_after = [](optim::WeightDecay decay) {
     Trained t(optim::sgd({.lr = 0.5F, .momentum = 0.9F, .weight_decay = 0.5F, .decay = decay}),

@@ -89,6 +89,12 @@ TEST_CASE("schedules are made by name, of the value they are given") {
   CHECK(at("one-cycle:warmup=0.3,rise=line", 3.0 / 12) < 2);
   CHECK(at("one-cycle:warmup=0.3,rise=line,whole_steps=true", 3.0 / 12) == 2);  // of 3.6 steps
   CHECK(at("sgdr:cycles=2,cycle_mult=1", 0.5) == doctest::Approx(2));
+  // The triangle of airbench: from 0.2 up to 1, and down to 0.07.
+  const char* const triangle = "linear:end=0.07,warmup=0.25,warmup_start=0.2";
+  CHECK(at(triangle, 0) == doctest::Approx(0.4));
+  CHECK(at(triangle, 0.125) == doctest::Approx(1.2));
+  CHECK(at(triangle, 0.25) == doctest::Approx(2));
+  CHECK(at(triangle, 1) == doctest::Approx(0.14));
   const auto refused = [&](const char* spec, const char* why) {
     CAPTURE(spec);
     CHECK_THROWS_WITH_AS((void)registry.make(spec)(1, 0), doctest::Contains(why), UsageError);

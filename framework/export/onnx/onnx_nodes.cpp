@@ -58,6 +58,7 @@ class Writer {
       std::map<std::string, Maker> known{{"conv2d", &Writer::conv},
                                          {"linear", &Writer::linear},
                                          {"batch_norm", &Writer::batch_norm},
+                                         {"layer_norm", &Writer::layer_norm},
                                          {"abs", &Writer::abs},
                                          {"exp", &Writer::exp},
                                          {"log", &Writer::log},
@@ -151,6 +152,9 @@ class Writer {
   void linear() { set(node("Gemm"), "transB", std::int64_t{1}); }
   void batch_norm() {
     set(node("BatchNormalization"), "epsilon", attributes<BatchNormAttributes>().options.eps);
+  }
+  void layer_norm() {
+    set(node("LayerNormalization"), "epsilon", attributes<LayerNormAttributes>().eps);
   }
   /// Builds the nodes of an ActivationForm.
   void activation() {

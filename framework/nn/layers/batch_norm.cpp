@@ -49,7 +49,7 @@ Var BatchNorm::normalize(const Var& x, const Var& residual) {
 
 ForwardMode BatchNorm::mode_on(const Tape& tape) const {
   if (tape.mode() != ForwardMode::train_unfrozen) return tape.mode();
-  return weight_->trainable ? ForwardMode::train : ForwardMode::eval;
+  return weight_->trainable || bias_->trainable ? ForwardMode::train : ForwardMode::eval;
 }
 
 std::string BatchNorm::describe() const {

@@ -11,7 +11,7 @@ namespace learn::nn {
 /// Batch normalization, with the activation and the residual of the options fused into it.
 /// Parameters weight (C), bias (C) and buffers running_mean (C), running_var (C), always f32 in a
 /// half model. Uses and updates batch statistics in training, running ones in eval mode, and,
-/// where its weight is frozen, in the mode train_unfrozen.
+/// where both parameters are frozen, in the mode train_unfrozen.
 class BatchNorm : public Module {
  public:
   using Module::operator();

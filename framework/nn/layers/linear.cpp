@@ -12,7 +12,9 @@ Linear::Linear(const Scope& scope, std::int64_t in, std::int64_t out, const Line
   check<UsageError>(
       in >= 1 && out >= 1, "Linear '{}': features {} -> {} must be at least 1", path(), in, out);
   weight_ = Weight(scope, {out, in}, options.init, options.weight_norm);
-  if (options.bias) bias_ = scope.param("bias", {out}, ParamRole::bias, init::default_bias(in));
+  if (options.bias)
+    bias_ = scope.param(
+        "bias", {out}, ParamRole::bias, options.bias_init.value_or(init::default_bias(in)));
 }
 
 Var Linear::forward(const Var& x) {

@@ -4,13 +4,15 @@
 #include "framework/nn/module.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace learn::nn {
 
 struct LinearOptions {
   bool bias = true;
   Init init = init::default_weight();
-  bool weight_norm = false;  ///< see Weight
+  std::optional<Init> bias_init{};  ///< unless given, init::default_bias
+  bool weight_norm = false;         ///< see Weight
 };
 
 /// A fully connected layer, (N,in) to (N,out). Parameters: weight (out,in), or the two of
