@@ -2,6 +2,7 @@
 #include "framework/core/options/registry.h"
 #include "framework/drawing/image_grid.h"
 #include "framework/interfaces/batch.h"
+#include "framework/interfaces/target_kind.h"
 #include "framework/io/safetensors.h"
 #include "framework/learner/callback.h"
 #include "framework/runtime/context.h"
@@ -29,6 +30,7 @@ struct RunSettings {
   std::string monitor = "valid_loss";  ///< default of callbacks that do not name one
   Metadata metadata;                   ///< written to checkpoints
   DrawSamples draw_samples;            ///< null: the samples cannot be drawn
+  TargetKind targets = TargetKind::classes;
 };
 
 /// The role of a callback in a training.

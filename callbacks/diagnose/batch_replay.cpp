@@ -210,7 +210,7 @@ Replay replay_batch(Learner& learn, const ReplayOptions& options) {
   Var pred = learn.model()(tape.padded_input(batch.x, batch.padding));
   if (!options.backward) return replay;
   if (is_half(pred.dtype())) pred = ops::cast(pred, DType::f32);
-  const Var loss = learn.options().loss.fn(pred, batch.y);
+  const Var loss = learn.options().loss.fn(pred, batch.loss_target());
   replay.loss = get(to_host(ctx, loss.value()), 0);
   run_backward(learn, tape, loss, options);
   watcher.look_at(learn.params());

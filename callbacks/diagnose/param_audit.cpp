@@ -140,8 +140,10 @@ ParamAudit audit_params(Learner& learn) {
     const ParamSlot& slot = store.slot(i);
     AuditedParam p{.name = info.name, .shape = info.shape, .role = info.role};
     p.layer_group = info.layer_group;
-    p.lr = rates[static_cast<std::size_t>(info.layer_group)] * learn.optimizer().lr_factor();
-    p.weight_decay = learn.optimizer().hypers(nn::group_of(info)).weight_decay;
+    const optim::Optimizer& optimizer = learn.optimizer();
+    p.lr = rates[static_cast<std::size_t>(info.layer_group)] * optimizer.lr_factor();
+    if (!nn::is_weight(info.role)) p.lr *= static_cast<float>(optimizer.options().bn_bias_lr);
+    p.weight_decay = optimizer.used_hypers(nn::group_of(info)).weight_decay;
     const bool has_masters = precision.masters == nn::Masters::f32;
     const bool half = precision.in_model && (!info.keeps_f32 || !has_masters);
     p.own_master = half && has_masters;

@@ -1,8 +1,8 @@
 #include "callbacks/diagnose/parity_audit.h"
 
-#include "callbacks/diagnose/kept_batches.h"
 #include "callbacks/diagnose/parity_compare.h"
 #include "callbacks/diagnose/parity_trace.h"
+#include "callbacks/kept_batches.h"
 #include "framework/kernels/step/step.h"
 #include "framework/learner/find/memory_state.h"
 #include "framework/learner/learner.h"

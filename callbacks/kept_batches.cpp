@@ -1,4 +1,4 @@
-#include "callbacks/diagnose/kept_batches.h"
+#include "callbacks/kept_batches.h"
 
 #include "framework/learner/find/memory_state.h"
 #include "framework/learner/host_staging_visitor.h"
