@@ -16,6 +16,7 @@ struct LionOptions {
   float weight_decay = 0;
   learn::optim::WeightDecay decay = learn::optim::WeightDecay::decoupled;
   bool decay_bn_bias = false;
+  double bn_bias_lr = 1;
   bool flat = true;
 };
 

@@ -30,8 +30,8 @@ void declare_threads(OptionTable& t, std::int64_t& threads) {
 void declare_winograd(OptionTable& t, bool& winograd) {
   t.flag("winograd",
          winograd,
-         "use Winograd's algorithm for 3x3 convolutions where it is faster; plain sums have a "
-         "quarter to a tenth of the rounding errors, and training on a CPU takes twice as long");
+         "use Winograd's algorithm for 3x3 and 5x5 windows where it is faster; plain sums have an "
+         "eighth to a half of the rounding errors, and training on a CPU takes twice as long");
 }
 
 void declare_cuda_options(OptionTable& t, CudaOptions& o) {

@@ -41,8 +41,8 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
                 to_text(train.target_kind),
                 run.monitor);
   }
-  if (!train.form().is_image() && training.augment == "full")
-    fail<UsageError>("--augment full is for images; '{}' has features", train.name);
+  if (!train.form().is_image() && training.augment != "none" && training.augment != "basic")
+    fail<UsageError>("--augment {} is for images; '{}' has features", training.augment, train.name);
   const std::size_t classes = train.classes.size();
   nn::Model net = model.make({.classes = static_cast<int>(classes), .input = train.sample_shape()});
   data::LoaderOptions loader = data.loader_options();

@@ -56,7 +56,8 @@ void add_reporting(Experiment& experiment,
       .title = title_of(folder, experiment.options(), experiment.data().train),
       .monitor = options.monitor,
       .metadata = experiment.metadata(config),
-      .draw_samples = draw_samples};
+      .draw_samples = draw_samples,
+      .targets = kind};
   callbacks::add_from_texts(learn, options.callbacks, callbacks::Role::reports, run);
   add_progress(learn, options);
   add_unless_there<callbacks::CsvLogger>(learn, folder / "results.csv");

@@ -91,7 +91,8 @@ void RunSection::check() const {
                      save_every);
 }
 
-void RunSection::know(TargetKind targets) {
+void RunSection::know(TargetKind kind) {
+  targets = kind;
   usual_monitor = targets == TargetKind::classes ? kOfClasses : kOfOthers;
 }
 
@@ -108,7 +109,7 @@ void RunSection::add_callbacks(Learner& learn) const {
     learn.add<learn::callbacks::EarlyStopping>(
         learn::callbacks::EarlyStoppingOptions{.monitor = monitor, .patience = patience});
   learn::callbacks::add_from_texts(
-      learn, callbacks, learn::callbacks::Role::trains, {.monitor = monitor});
+      learn, callbacks, learn::callbacks::Role::trains, {.monitor = monitor, .targets = targets});
   if (!inject.empty())
     learn.add<learn::callbacks::FaultInjection>(learn::callbacks::parse_faults(inject));
   if (learn.find<learn::callbacks::TerminateOnNan>() == nullptr)

@@ -28,16 +28,17 @@ struct RunSection {
   bool plots = true;
   bool report = true;
   bool progress = true;
-  std::string usual_monitor;  ///< not an option: the default for the data; empty until these are
-                              ///< loaded
+  /// Not options: the default for the data, empty until these are loaded, and what the data tell.
+  std::string usual_monitor;
+  TargetKind targets = TargetKind::classes;
 
   void declare(OptionTable& table);
   /// Returns the element of `callbacks` that names this callback; null if it is not named.
   [[nodiscard]] const std::string* named(std::string_view callback) const;
   /// Throws UsageError for options that contradict each other.
   void check() const;
-  /// Sets the default that depends on the data.
-  void know(TargetKind targets);
+  /// Sets what depends on the data.
+  void know(TargetKind kind);
   /// Unsets values as `TrainingSection::leave_out_without_effect` does.
   void leave_out_without_effect(const std::set<std::string>& given);
   /// Adds early stopping, the callbacks named with --callbacks that take part in the training,

@@ -4,8 +4,9 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
+#include "callbacks/mix/mix.h"
+#include "data/loading/augmentation.h"
 #include "data/loading/sampling.h"
-#include "data/loading/transforms.h"
 #include "framework/interfaces/refuse_targets.h"
 #include "framework/learner/param_scheduler.h"
 #include "framework/metrics/metric_registry.h"
@@ -179,10 +180,29 @@ void declare_loss(OptionTable& t, TrainingSection& o) {
 
 void declare_regularization(OptionTable& t, TrainingSection& o) {
   t.group("Regularization");
-  t.choice("augment",
-           o.augment,
-           data::augmentation_names(),
-           "basic: random shift and flip; full: also cutout");
+  Option& augment =
+      t.text("augment",
+             o.augment,
+             "CHAIN",
+             "steps and lists of steps with '|' between them; basic: random shift and "
+             "flip; full: also cutout; 'learn options augmentation' has all");
+  augment.set = [&o](const std::string& text) {
+    constexpr std::int64_t kAnySide = 32;
+    (void)data::augmentation(text, kAnySide, kAnySide);
+    o.augment = text;
+  };
+  t.number(
+      "mixup",
+      o.mixup,
+      kNotNegative,
+      "A",
+      "mix each image and its target with another of the batch, by a share from Beta(A, A), e.g. "
+      "0.2; 0: no");
+  t.number("cutmix",
+           o.cutmix,
+           kNotNegative,
+           "A",
+           "put a box of another image into each, e.g. 1; with --mixup, a batch has either; 0: no");
   t.number("ema",
            o.ema,
            kShare,
@@ -365,6 +385,8 @@ void TrainingSection::add_callbacks(Learner& learn) const {
     learn.add<ParamScheduler>(scheduled(learning_rates(), learn.params().layer_groups(), course),
                               Clock::batch,
                               spec.name);
+  if (mixup > 0 || cutmix > 0)
+    learn.add<callbacks::Mix>(callbacks::MixOptions{.mixup = mixup, .cutmix = cutmix});
   if (accumulate > 1)
     learn.add<callbacks::GradientAccumulation>(callbacks::AccumulateEvery{.batches = accumulate});
   if (clip_norm > 0) learn.add<callbacks::GradientClip>(static_cast<float>(clip_norm));

@@ -28,6 +28,8 @@ struct TrainingSection {
   std::string loss;  ///< a spec of the registry; empty: the default for the targets
   std::vector<std::string> class_weights;  ///< numbers, or "balanced"; empty: none
   double label_smoothing = 0;              ///< of the loss
+  double mixup = 0;                        ///< of `MixOptions`
+  double cutmix = 0;                       ///< the same
   double ema = 0;                          ///< decay; 0: no average
   std::vector<std::string> metrics;        ///< specs of the registry; empty: the defaults
   bool train_metrics = false;
@@ -55,7 +57,7 @@ struct TrainingSection {
   [[nodiscard]] LearnerOptions learner_options(Context& ctx,
                                                bool flat,
                                                const data::Dataset& train) const;
-  /// Adds schedule, accumulation, clipping and average.
+  /// Adds schedule, mixing, accumulation, clipping and average.
   void add_callbacks(Learner& learn) const;
 };
 

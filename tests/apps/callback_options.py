@@ -43,6 +43,24 @@ SETTINGS = {
         "warmup": callback("ema:warmup=false"),
         "evaluate": callback("ema:evaluate=false"),
     },
+    "callback whitening": {
+        option: Case([*TRAIN, "--model", "airbench94", "--callbacks", "whitening"], ["--callbacks", f"whitening:{option}={value}"],
+                     same="no other layer can whiten" if option == "layer" else "")
+        for option, value in {"layer": "whiten", "samples": "16", "eps": "0.1", "bias_epochs": "1"}.items()
+    },
+    "callback tta": {"views": callback("tta:views=shift")},
+    "callback mix": {
+        "mixup": callback("mix:mixup=2"),
+        "cutmix": callback("mix:cutmix=0"),
+        "p": callback("mix:p=0.5"),
+        "plain_epochs": callback("mix:plain_epochs=1", "-e", "2"),
+    },
+    "callback progressive_resizing": {
+        "scale": callback("progressive_resizing:scale=0.5"),
+        "first": callback("progressive_resizing:first=0.5"),
+        "last": callback("progressive_resizing:last=0.5"),
+        "multiple": callback("progressive_resizing:multiple=10"),
+    },
     "callback gradient_accumulation": {
         "batches": Case(TRAIN, ["--callbacks", "gradient_accumulation:batches=2"]),
         "samples": Case(TRAIN, ["--callbacks", "gradient_accumulation:samples=32"]),

@@ -112,7 +112,7 @@ def predicting():
     piped = subprocess.run([trial.learn, "predict", "runs/prices", "-", "--csv"], input=b"sepal;petal\n0.01;1000\n", capture_output=True, check=False)
     check("a table may come through a pipe", piped.returncode == 0 and b"standard input:2," in piped.stdout, piped)
     refused("'-' (standard input) may be given only once", "predict", "runs/prices", "-", "-")
-    refused("--tta is for images", "predict", "runs/prices", "t.csv", "--tta")
+    refused("--tta is for images", "predict", "runs/prices", "t.csv", "--tta", "mirror")
 
 
 def exports():

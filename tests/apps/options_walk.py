@@ -94,6 +94,8 @@ CASES = {
         "loss": train("--loss l1", *VALUES),
         "class-weights": train("--class-weights 1,1,1,1,1,1,1,1,1,9"),
         "label-smoothing": train("--label-smoothing 0.2"),
+        "mixup": train("--mixup 0.4"),
+        "cutmix": train("--cutmix 1"),
         "ema": train("--ema 0.5"),
         "metrics": train("--metrics accuracy,f1"),
         "train-metrics": train("--train-metrics"),
@@ -158,7 +160,7 @@ CASES = {
         "set": Case(["eval", "last"], ["--set", "train"], before=TRAIN),
         "metrics": Case(["eval", "last"], ["--metrics", "kappa"], before=TRAIN),
         "json": Case(["eval", "last"], ["--json"], before=TRAIN),
-        "tta": Case(["eval", "last"], ["--tta"], before=TRAIN),
+        "tta": Case(["eval", "last"], ["--tta", "mirror"], before=TRAIN),
         "confusion": Case(["eval", "last"], ["--confusion"], before=TRAIN),
         "threshold": Case(["eval", "last"], ["--threshold", "0"], before=LABELS),
         "top-losses": Case(["eval", "last"], ["--top-losses", "3"], before=TRAIN),
@@ -197,7 +199,7 @@ AUDIT = ("audit --data synthetic10 --train-limit 48 --width 2 -b 16 --threads 1 
          "--save audit.csv").split()
 AUDITED = ("data classes val-split train-limit image-size normalize sampling drop-last workers prefetch model width dropout pretrained split "
            "freeze train-bn epochs batch-size accumulate lr schedule warmup optimizer momentum weight-decay clip-norm augment "
-           "loss class-weights label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
+           "mixup cutmix loss class-weights label-smoothing precision opt-level keep-fp32 flat-master loss-scale device cuda-graph deterministic tune "
            "plan-cache winograd threads seed callbacks inject config").split()
 
 
@@ -255,17 +257,45 @@ SETTINGS = {
         "dropout": spec("--model", "mlp:dropout=0.5"),
         "weight_norm": spec("--model", "mlp:weight_norm=true"),
     },
+    "model mobilenet_v2": {
+        "dropout": Case([*TRAIN, "--width", "1", "--model", "mobilenet_v2"], ["--model", "mobilenet_v2:dropout=0.5"]),
+        "stem": Case([*TRAIN, "--width", "1", "--model", "mobilenet_v2"], ["--model", "mobilenet_v2:stem=imagenet"]),
+    },
+    **{f"model {name}": {"stem": Case([*TRAIN, "--width", "1", "--model", name], ["--model", f"{name}:stem=imagenet"])}
+       for name in ("resnet18", "resnet34", "resnet50")},
     "model wrn_22": {"dropout": Case([*TRAIN, "--width", "1", "--model", "wrn_22"], ["--model", "wrn_22:dropout=0.5"])},
 }
 # Values of an option with the same meaning in all commands.
 OPTIMIZER = {
     "momentum": "0.5", "beta2": "0.5", "eps": "0.1", "weight_decay": "0.3", "dampening": "0.5", "nesterov": "true",
-    "centered": "true", "decay": "coupled", "decay_bn_bias": "true", "flat": "false",
+    "centered": "true", "decay": "coupled", "decay_bn_bias": "true", "bn_bias_lr": "8",
+    "flat": "false", "iterations": "2", "normalize": "true",
 }
 SCHEDULE = {
-    "warmup": "0.4", "start": "0.5", "end": "0.3", "pct_start": "0.2", "div_final": "2", "div": "3", "mom_max": "0.9",
+    "warmup": "0.4", "warmup_start": "0.5", "start": "0.5", "end": "0.3", "pct_start": "0.2", "div_final": "2", "div": "3", "mom_max": "0.9",
     "mom_min": "0.5", "rise": "line", "power": "1.2", "cycles": "2", "cycle_mult": "1", "at": "0.2", "factor": "0.7",
 }
+AUGMENTATION = {
+    "p": "0.25", "alternate": "true", "pixels": "2", "mode": "zero", "size": "3", "ratio": "1:3", "degrees": "70", "translate": "0.3",
+    "shear": "20", "interpolation": "bilinear", "brightness": "0.3", "contrast": "0.5", "saturation": "0.5", "hue": "0.3", "bits": "1",
+    "threshold": "10", "factor": "0", "sigma": "2", "ops": "5", "magnitude": "30", "severity": "10", "chains": "1", "all": "true",
+    "length": "16", "holes": "3", "area": "0.5", "noise": "true", "scale": "0.5:0.6",
+}
+for step in {thing for thing, _ in NAMED if thing.startswith("augmentation ")}:
+    name = step.partition(" ")[2]
+    others = {"affine": ["degrees=30"], "jitter": ["brightness=0.9"]}.get(name, [])  # without them, nothing happens
+    SETTINGS[step] = {
+        option: Case([*TRAIN, "-e", "2", "--augment", ":".join([name, *others])],
+                     ["--augment", f"{name}:" + ",".join([*(o for o in others if not o.startswith(option)), f"{option}={value}"])])
+        for option, value in AUGMENTATION.items()
+    }
+SETTINGS["augmentation pad"]["mode"] = Case([*TRAIN, "--augment", "pad|crop"], ["--augment", "pad:mode=zero|crop"])
+for views in {thing for thing, _ in NAMED if thing.startswith("views ")}:
+    name = views.partition(" ")[2]
+    SETTINGS[views] = {
+        option: Case(["eval", "last", "--tta", name], ["--tta", f"{name}:{option}={value}"], before=TRAIN)
+        for option, value in {"pixels": "2", "plain": "0.75", "mean": "outputs"}.items()
+    }
 for optimizer in {thing for thing, _ in NAMED if thing.startswith("optimizer ")}:
     SETTINGS[optimizer] = {
         name: Case([*TRAIN, "--schedule", "const", "--optimizer", f"{optimizer[10:]}:weight_decay=0.1"],
@@ -277,6 +307,9 @@ for schedule in {thing for thing, _ in NAMED if thing.startswith("schedule ")}:
     SETTINGS[schedule] = {
         name: spec("--schedule", f"{schedule[9:]}:{name}={value}", "-e", "4") for name, value in SCHEDULE.items()
     }
+    if "warmup_start" in SETTINGS[schedule]:
+        SETTINGS[schedule]["warmup_start"] = Case([*TRAIN, "--schedule", f"{schedule[9:]}:warmup=0.4"],
+                                                  ["--schedule", f"{schedule[9:]}:warmup=0.4,warmup_start=0.5"])
 SETTINGS["schedule one-cycle"]["whole_steps"] = Case(
     [*TRAIN, "--schedule", "one-cycle:warmup=0.3"], ["--schedule", "one-cycle:warmup=0.3,whole_steps=true"])
 for model in {thing for thing, name in NAMED if thing.startswith("model ") and name == "width"}:

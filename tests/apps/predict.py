@@ -91,7 +91,7 @@ def formats():
     def probability(*words):
         return float(rows(learn("predict", "last", "mine/sky.png", "--csv", *words))[0]["probability"])
     # Its colours change from top to bottom only: it is its own mirror image.
-    check("a mirrored image", abs(probability("--tta") - probability()) < 1e-5)
+    check("a mirrored image", abs(probability("--tta", "mirror") - probability()) < 1e-5)
 
 
 def errors():

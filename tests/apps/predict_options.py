@@ -8,7 +8,7 @@ PREDICT = {
     "threshold": Case(["predict", "last", "{images}/dark/1.png"], ["--threshold", "0.999"], before=LABELS),
     "csv": Case(["predict", "last", "{images}/dark/1.png"], ["--csv"], before=TRAIN),
     "json": Case(["predict", "last", "{images}/dark/1.png"], ["--json"], before=TRAIN),
-    "tta": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--tta"], before=TRAIN, hidden=True),
+    "tta": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--tta", "mirror"], before=TRAIN, hidden=True),
     "batch-size": Case(["predict", "last", "{images}/dark/1.png"], ["--batch-size", "7"], before=TRAIN, same=SPEED),
     "precision": Case(["predict", "last", "{images}/dark/1.png", "--csv"], ["--precision", "bf16"], before=TRAIN),
     "device": Case(["predict", "last", "{images}/dark/1.png"], ["--device", "cuda"], before=TRAIN),

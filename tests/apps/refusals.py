@@ -147,7 +147,7 @@ def predictions_that_are_none():
                     and said["top_losses"][0]["loss"] is None, f"{what}: JSON has null, and the status", outcome)
     header, payload = checkpoint("runs/a/weights/best.safetensors")
     write_checkpoint("bad.safetensors", header, struct.pack("<f", float("nan")) * (len(payload) // 4))
-    for more in ([], ["--tta"]):
+    for more in ([], ["--tta", "mirror"]):
         outcome = trial.run("eval", "bad.safetensors", "--json", "--confusion", *more)
         said = json.loads(outcome.out)
         trial.check(outcome.status == 7 and said["loss"] is None and said["undecided"] == said["samples"] == 32 and said["accuracy"] == 0

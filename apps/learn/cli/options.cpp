@@ -3,10 +3,12 @@
 #include "apps/learn/cli/command.h"
 #include "apps/learn/cli/command_help.h"
 #include "callbacks/registry.h"
+#include "data/loading/augmentation.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
 #include "framework/metrics/metric_registry.h"
 #include "framework/nn/loss_registry.h"
+#include "framework/nn/test_views.h"
 #include "framework/optim/registry.h"
 #include "models/registry.h"
 
@@ -30,13 +32,15 @@ struct Kind {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
+      {"augmentation", "augment", "--augment 'NAME:OPTION=VALUE,...|NAME...'"},
       {"callback", "callbacks", "--callbacks 'NAME:OPTION=VALUE,...;NAME...'"},
       {"data", "data", "--data NAME:OPTION=VALUE,... or PATH:OPTION=VALUE,..."},
       {"loss", "loss", "--loss NAME:OPTION=VALUE,..."},
       {"metric", "metrics", "--metrics NAME:OPTION=VALUE,NAME..."},
       {"model", "model", "--model NAME:OPTION=VALUE,..."},
       {"optimizer", "optimizer", "--optimizer NAME:OPTION=VALUE,..."},
-      {"schedule", "schedule", "--schedule NAME:OPTION=VALUE,..."}};
+      {"schedule", "schedule", "--schedule NAME:OPTION=VALUE,..."},
+      {"views", "tta", "--tta NAME:OPTION=VALUE,..."}};
   return all;
 }
 
@@ -62,6 +66,7 @@ std::string kind_or_name(const std::string& given) {
 
 std::vector<Choice> choices() {
   std::vector<Choice> all;
+  append(all, "augmentation", data::augmentation_registry());
   append(all, "callback", callbacks::callback_registry());
   append(all, "data", data::dataset_registry());
   append(all, "loss", nn::loss_registry());
@@ -69,6 +74,7 @@ std::vector<Choice> choices() {
   append(all, "model", models::model_registry());
   append(all, "optimizer", optim::optimizer_registry());
   append(all, "schedule", optim::schedule_registry());
+  append(all, "views", nn::view_registry());
   return all;
 }
 

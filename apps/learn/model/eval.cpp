@@ -7,6 +7,7 @@
 #include "apps/learn/common/compute_options.h"
 #include "apps/learn/common/json_number.h"
 #include "apps/learn/common/run_argument.h"
+#include "apps/learn/common/tta_option.h"
 #include "apps/learn/model/evaluation.h"
 #include "data/sets/registry.h"
 #include "framework/core/console.h"
@@ -49,7 +50,7 @@ struct EvalOptions {
   std::vector<std::string>
       metrics;  ///< specs of the registry, in addition to the metrics that are always shown
   bool confusion = false;           ///< print the matrix
-  bool mirrored = false;            ///< mean of each image and its mirror image
+  std::string tta;                  ///< a spec of `nn::view_registry`; empty: plain images
   bool json = false;                ///< print an object instead of text
   std::optional<double> threshold;  ///< above which a label is predicted; default 0.5
   std::int64_t top_losses = 0;      ///< images of the largest loss to print, and to draw
@@ -143,7 +144,7 @@ std::string describe(const EvalOptions& options, const data::Dataset& data) {
                      data::sample_word(data),
                      data.name,
                      data.synthetic ? " (synthetic)" : "",
-                     options.mirrored ? ", each with its mirror image" : "");
+                     options.tta.empty() ? "" : ", --tta " + options.tta);
 }
 
 /// Reasons why the numbers differ from those of the training.
@@ -235,7 +236,7 @@ std::string to_json(const EvalOptions& options,
            {"samples", e.size()},
            {"targets", metadata_name(saved.target_kind)},
            {"measures", loss_name(saved.target_kind)},
-           {"tta", options.mirrored},
+           {"tta", options.tta.empty() ? Json() : Json(options.tta)},
            {"undecided", e.undecided()}};
   out.update(headline(e));
   if (all.plain != nullptr) out["without_tta"] = headline(*all.plain);
@@ -297,10 +298,7 @@ OptionTable EvalOptions::table() {
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("workers", workers, {.low = 0, .high = 64}, "N", "threads that prepare batches");
-  t.flag("tta",
-         mirrored,
-         "average the probabilities or values of each image and its mirror image, and show the "
-         "difference");
+  declare_tta(t, tta);
   compute.declare(t);
   t.group("Output");
   declare_metric_specs(t, metrics, "additional metrics");
@@ -359,7 +357,7 @@ int eval(const EvalOptions& options) {
                                    {.batch_size = options.batch_size,
                                     .workers = options.workers,
                                     .threshold = options.threshold.value_or(kLabelThreshold),
-                                    .mirrored = options.mirrored});
+                                    .views = views_of(options.tta)});
   const Evaluation& evaluation = *all.measured;
   const MetricValues metrics = chosen_metrics(ctx, options, evaluation);
   constexpr std::int64_t kDrawn = 16;
@@ -414,7 +412,7 @@ void register_eval(Commands& commands) {
                     {"Evaluate a run on other images, and save tables and drawings",
                      "learn eval runs/train --data ~/more --save errors"},
                     {"Measure the gain of mirror images, as JSON",
-                     "learn eval last --tta --json"}}},
+                     "learn eval last --tta mirror --json"}}},
       [](EvalOptions& o, const Parsed& parsed) {
         o.path = parsed.argument();
         return eval(o);

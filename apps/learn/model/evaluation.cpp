@@ -1,5 +1,6 @@
 #include "apps/learn/model/evaluation.h"
 
+#include "callbacks/test_time_augmentation.h"
 #include "data/loading/loader.h"
 #include "data/show/predictions_grid.h"
 #include "framework/core/nan_sign.h"
@@ -46,39 +47,6 @@ void check_targets(const SavedModel& model, const data::Dataset& data) {
                     data.name,
                     data.target_kind == TargetKind::values ? "values" : "classes",
                     join(model.classes));
-}
-
-/// Returns the loss of one sample, as `measured_loss` computes that of a batch.
-double loss_of(const data::Dataset& data, std::int64_t i, std::span<const float> outputs) {
-  if (data.target_kind == TargetKind::classes)
-    return negative_log_softmax(outputs,
-                                static_cast<std::size_t>(data.labels[static_cast<std::size_t>(i)]));
-  const auto targets = data.targets_of(i);
-  double sum = 0;
-  for (std::size_t c = 0; c < outputs.size(); ++c)
-    sum += data.target_kind == TargetKind::labels
-               ? negative_log_sigmoid(has_label(targets[c]) ? outputs[c] : -outputs[c])
-               : std::pow(double{outputs[c]} - double{targets[c]}, 2);
-  return sum / static_cast<double>(outputs.size());
-}
-
-/// The mean of two passes over the same samples, with losses and classes.
-Predictions mean_predictions(const data::Dataset& data,
-                             const Predictions& plain,
-                             const Tensor& mirrored) {
-  Predictions mean{.preds = host_tensor(mirrored.shape(), DType::f32), .targets = plain.targets};
-  mean.losses = host_tensor({data.size()}, DType::f32);
-  mean.decoded = host_tensor({data.size()}, DType::i64);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(data.size()); ++i) {
-    const std::vector<float> outputs =
-        mean_outputs(data.target_kind, row(plain.preds, i), row(mirrored, i));
-    std::ranges::copy(outputs, mean.preds.span<float>().subspan(i * outputs.size()).begin());
-    const double loss = loss_of(data, static_cast<std::int64_t>(i), outputs);
-    mean.loss += loss / static_cast<double>(data.size());
-    mean.losses.span<float>()[i] = static_cast<float>(loss);
-    mean.decoded.span<std::int64_t>()[i] = predicted_class(outputs);
-  }
-  return mean;
 }
 
 void write_predictions_csv(const Evaluation& e, const fs::path& path) {
@@ -140,24 +108,26 @@ Evaluations evaluate(Context& ctx,
                      const data::Dataset& data,
                      const Measuring& measuring) {
   check_targets(model, data);
-  if (measuring.mirrored && !data.form().is_image())
+  if (measuring.views && !data.form().is_image())
     fail<UsageError>("--tta is for images: the samples of '{}' have no mirror image", data.name);
-  data::LoaderOptions batches{.batch_size = measuring.batch_size,
-                              .workers = static_cast<int>(measuring.workers),
-                              .normalization = model.normalization};
-  data::Loader loader(ctx, data, batches);
+  data::Loader loader(ctx,
+                      data,
+                      {.batch_size = measuring.batch_size,
+                       .workers = static_cast<int>(measuring.workers),
+                       .normalization = model.normalization});
   Learner learn(ctx,
                 load_model(SafetensorsFile(weights), model, ctx),
                 loader,
                 {.loss = measured_loss(data.target_kind), .report = Report::off});
-  const bool classes = data.target_kind == TargetKind::classes;
-  Predictions plain = learn.get_preds(loader, {.with_losses = true, .with_decoded = classes});
-  if (!measuring.mirrored) return {judged(data, std::move(plain), measuring.threshold), nullptr};
-  batches.transforms = {data::FlipLr{1}};
-  data::Loader mirrored(ctx, data, batches);
-  Predictions mean = mean_predictions(data, plain, learn.get_preds(mirrored).preds);
-  return {judged(data, std::move(mean), measuring.threshold),
-          judged(data, std::move(plain), measuring.threshold)};
+  const auto measured = [&] {
+    Predictions predictions = learn.get_preds(
+        loader, {.with_losses = true, .with_decoded = data.target_kind == TargetKind::classes});
+    return judged(data, std::move(predictions), measuring.threshold);
+  };
+  std::unique_ptr<Evaluation> plain = measured();
+  if (!measuring.views) return {std::move(plain), nullptr};
+  learn.add<callbacks::TestTimeAugmentation>(*measuring.views, data.target_kind);
+  return {measured(), std::move(plain)};
 }
 
 std::string_view loss_name(TargetKind kind) {

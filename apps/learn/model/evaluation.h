@@ -6,6 +6,7 @@
 #include "framework/inference/saved_model.h"
 #include "framework/io/csv.h"
 #include "framework/learner/learner.h"
+#include "framework/nn/test_views.h"
 #include "framework/terminal/text_table.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -92,16 +93,16 @@ struct Measuring {
   std::int64_t batch_size = 256;
   std::int64_t workers = 2;            ///< threads that prepare batches
   double threshold = kLabelThreshold;  ///< above which a label is predicted
-  bool mirrored = false;               ///< the mean of each image and of its mirror image
+  std::optional<nn::TestViews> views;  ///< of each image, whose mean prediction is measured
 };
 struct Evaluations {
   std::unique_ptr<Evaluation> measured;
-  std::unique_ptr<Evaluation> plain;  ///< of the images without mirroring, if `measured` includes
-                                      ///< mirror images; otherwise null
+  std::unique_ptr<Evaluation> plain;  ///< of the plain images, if `measured` is of several views;
+                                      ///< otherwise null
 };
 /// Evaluates the weights of a checkpoint on a set, in f32, batch by batch, as in a validation.
 /// Borrows the set. Throws DataError for a set whose targets differ from the model's,
-/// CheckpointError, and UsageError for mirror images of samples that are not images.
+/// CheckpointError, and UsageError for views of samples that are not images.
 [[nodiscard]] Evaluations evaluate(Context& ctx,
                                    const std::filesystem::path& weights,
                                    const SavedModel& model,

@@ -2,6 +2,7 @@
 #include "apps/learn/common/compute_options.h"
 #include "apps/learn/common/run_argument.h"
 #include "apps/learn/common/standard_input.h"
+#include "apps/learn/common/tta_option.h"
 #include "apps/learn/model/prediction_writer.h"
 #include "data/files/image_files.h"
 #include "data/images/resize.h"
@@ -32,7 +33,7 @@ struct PredictOptions {
   std::optional<double> threshold;     ///< above which a label is predicted; default 0.5
   bool csv = false;
   bool json = false;
-  bool mirrored = false;
+  std::string tta;  ///< a spec of `nn::view_registry`; empty: the image itself
   std::int64_t batch_size = 64;
   ComputeOptions compute;
 
@@ -170,7 +171,7 @@ PredictionFormat format_of(const PredictOptions& o) {
 
 /// Throws UsageError for what features do not have.
 void check_features(const PredictOptions& o, const SavedModel& model) {
-  if (o.mirrored) fail<UsageError>("--tta is for images, the model takes features");
+  if (!o.tta.empty()) fail<UsageError>("--tta is for images, the model takes features");
   if (model.features.empty())
     fail<UsageError>(
         "'{}' does not record the names of its features, so they cannot be found in a table: "
@@ -238,7 +239,7 @@ OptionTable PredictOptions::table() {
       .when_absent = "0.5";
   t.flag("csv", csv, "print comma-separated values, including errors of unreadable images");
   t.flag("json", json, "print an array of JSON objects, including the same errors");
-  t.flag("tta", mirrored, "average the probabilities or values of an image and its mirror image");
+  declare_tta(t, tta);
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images at a time")
       .short_name = "b";
   compute.declare(t, true);
@@ -254,7 +255,7 @@ int predict(const PredictOptions& o) {
   Predictor predictor = load_run(run_argument(o.path, o.out),
                                  {.context = o.compute.context_options(),
                                   .batch_size = o.batch_size,
-                                  .mirrored = o.mirrored,
+                                  .views = views_of(o.tta),
                                   .dtype = o.compute.dtype()},
                                  o.weights);
   const SavedModel& model = predictor.description();

@@ -97,21 +97,21 @@ void set_fp16_options(const ExperimentOptions& options,
 OptionTable TrainOptions::table() {
   OptionTable table = experiment.table();
   add_call_options(table, *this);
-  table.mark_rare({"data-dir",     "train-limit",     "valid-limit",
-                   "normalize",    "workers",         "prefetch",
-                   "width",        "dropout",         "split",
-                   "train-bn",     "accumulate",      "shrink-batch",
-                   "warmup",       "momentum",        "clip-norm",
-                   "ema",          "train-metrics",   "opt-level",
-                   "keep-fp32",    "loss-scale",      "flat-master",
-                   "cuda-graph",   "winograd",        "deterministic",
-                   "tune",         "plan-cache",      "threads",
-                   "save-every",   "monitor",         "nan",
-                   "inject",       "plots",           "report",
-                   "progress",     "extend",          "exist-ok",
-                   "fast-dev-run", "params",          "print-config",
-                   "explain",      "label-smoothing", "class-weights",
-                   "drop-last"});
+  table.mark_rare({"data-dir",        "train-limit",   "valid-limit",
+                   "normalize",       "workers",       "prefetch",
+                   "width",           "dropout",       "split",
+                   "train-bn",        "accumulate",    "shrink-batch",
+                   "warmup",          "momentum",      "clip-norm",
+                   "mixup",           "cutmix",        "ema",
+                   "train-metrics",   "opt-level",     "keep-fp32",
+                   "loss-scale",      "flat-master",   "cuda-graph",
+                   "winograd",        "deterministic", "tune",
+                   "plan-cache",      "threads",       "save-every",
+                   "monitor",         "nan",           "inject",
+                   "plots",           "report",        "progress",
+                   "extend",          "exist-ok",      "fast-dev-run",
+                   "params",          "print-config",  "explain",
+                   "label-smoothing", "class-weights", "drop-last"});
   return table;
 }
 

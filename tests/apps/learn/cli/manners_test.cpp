@@ -73,7 +73,7 @@ TEST_CASE("text is broken at spaces, and a word that is too long where it can be
 }
 
 TEST_CASE("help fits any width from 40 columns, without trailing spaces") {
-  for (const std::size_t width : {40, 57, 80, 100}) {
+  for (const std::size_t width : {40U, 57U, 80U, 100U}) {
     CAPTURE(width);
     CHECK(longest_line(program_help(commands(), width)) <= width);
     for (const Command& one : commands()) {
@@ -177,10 +177,9 @@ TEST_CASE("abbreviated, misspelt and foreign words get a suggestion") {
   told({"predict", "last"}, "IMAGE is required: learn predict RUN|FILE|last IMAGE... [OPTION...]");
   told({"--config", "x", "train", "--seed", "7"},
        "options come after the command: learn train --config x --seed 7");
-  told({"train", "--mixup", "0.2"},
-       "unknown option '--mixup' of 'learn train'; mixing images is not supported");
-  told({"train", "--cutmix=1"}, "; mixing images is not supported");
-  told({"train", "--randaugment"}, "; automatic augmentation is not supported");
+  told({"train", "--mixup-alpha", "0.2"},
+       "unknown option '--mixup-alpha' of 'learn train'; here use '--mixup A'");
+  told({"train", "--randaugment"}, "; here use '--augment randaugment'");
   told({"train", "--world-size", "2"}, "; 'mpirun -n N learn train' trains with N processes");
   told({"train", "--sync-batchnorm"}, "; here use '--sync-bn'");
   told({"tune"}, "unknown command 'tune'; searching for settings is not supported");
@@ -241,7 +240,7 @@ TEST_CASE("help exists for other tools' names, and for features that only they h
     CHECK_THROWS_WITH_AS(
         (void)parsed.command->run(parsed), doctest::Contains(text.c_str()), UsageError);
   };
-  refused("mixup", "no help for 'mixup'; mixing images is not supported");
+  refused("ddp", "no help for 'ddp'; 'mpirun -n N learn train' trains with N processes");
   refused("tune", "no help for 'tune'; searching for settings is not supported");
   refused("fit", "no help for 'fit'; here use 'learn train'");
   refused("trian", "no help for 'trian'; did you mean 'train'?");

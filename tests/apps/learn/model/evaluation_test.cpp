@@ -16,7 +16,7 @@ TEST_CASE("features have no mirror image to be measured with") {
   set.validate();
   Context ctx({.device = Device::cpu(), .threads = 1});
   const SavedModel model{.model = "mlp", .classes = {"a", "b"}, .channels = 2};
-  CHECK_THROWS_WITH_AS((void)cli::evaluate(ctx, "nowhere", model, set, {.mirrored = true}),
+  CHECK_THROWS_WITH_AS((void)cli::evaluate(ctx, "nowhere", model, set, {.views = nn::TestViews{}}),
                        "--tta is for images: the samples of 'numbers' have no mirror image",
                        UsageError);
 }
