@@ -4,10 +4,12 @@
 #include "callbacks/ema.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
+#include "callbacks/mix/mix.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/precision/native_mixed_precision.h"
 #include "callbacks/report/tensorboard.h"
 #include "callbacks/terminate_on_nan.h"
+#include "data/loading/augmentation.h"
 #include "data/loading/loader.h"
 #include "data/sets/registry.h"
 #include "data/show/predictions_grid.h"
@@ -204,8 +206,9 @@ class Pretender final : public Callback {
 
 }  // namespace
 
-TEST_CASE("a replayed f16 step is the eager one, with a short last batch and forced overflows") {
+TEST_CASE("a replayed f16 step is the eager one, with short and mixed batches and overflows") {
   Recipe recipe{.prepare = [](Learner& learn) {
+    learn.add<callbacks::Mix>(callbacks::MixOptions{.p = 0.7});
     learn.add<callbacks::GradientClip>(1.0F);
     learn.add<callbacks::Ema>(EmaOptions{.decay = 0.9});  // the average is part of the state
     // Overflows at first, then every other step while it grows: replays skip and do not.
@@ -224,8 +227,7 @@ TEST_CASE("a replayed f16 step is the eager one, with a short last batch and for
   CHECK(graph.control.step > 4);
 }
 
-TEST_CASE(
-    "a replayed step under autocast is the eager one, overflows and shared dropout included") {
+TEST_CASE("a replayed step under autocast is the eager one, with overflows and dropout") {
   for (const DType half : {DType::f16, DType::bf16}) {
     CAPTURE(half);
     Recipe recipe{.model = "mlp:dropout=0.5,width=4", .prepare = [half](Learner& learn) {
@@ -474,8 +476,7 @@ TEST_CASE("a loss that is not finite skips its step on the device, and ends the 
   const Trained graph = check_graph_equals_eager(recipe);
   CHECK(graph.counts.replayed > 0);
   CHECK(graph.losses.size() == 12);  // to the end of the epoch
-  CHECK(std::isnan(graph.losses[10]));
-  CHECK(std::isfinite(graph.losses[11]));
+  CHECK((std::isnan(graph.losses[10]) && std::isfinite(graph.losses[11])));
   CHECK(graph.control.step == 11);
   CHECK(graph.control.skipped == 1);
   CHECK(std::isnan(graph.valid_loss));  // what has diverged is not validated

@@ -1,5 +1,6 @@
 #include "data/loading/loader.h"
 
+#include "data/loading/augmentation.h"
 #include "framework/core/random.h"
 #include "framework/kernels/cast/fill.h"
 #include "framework/runtime/cuda/runtime.h"

@@ -1,5 +1,10 @@
 // Whole models: the CPU and CUDA train them alike, and CUDA twice with the same bits.
+#include "callbacks/lookahead.h"
+#include "callbacks/mix/mix.h"
 #include "callbacks/precision/mixed_precision.h"
+#include "callbacks/test_time_augmentation.h"
+#include "callbacks/whitening/whitening.h"
+#include "framework/optim/muon.h"
 #include "tests/lab/cuda/short_training.h"
 #include "tests/support/compare.h"
 
@@ -15,11 +20,16 @@ namespace {
 
 constexpr double kFirstSteps = 3e-5;  // of the step that follows the first update too
 
-void check_losses_agree(const test::ShortTraining& training, double tolerance) {
-  test::ShortRun cpu({}, training);
-  test::ShortRun cuda({.device = Device::cuda()}, training);
+void check_losses_agree(
+    const test::ShortTraining& training,
+    double tolerance,
+    const test::ShortRun::Prepare& prepare = [](Learner&) {}) {
+  test::ShortRun cpu({}, training, prepare);
+  test::ShortRun cuda({.device = Device::cuda()}, training, prepare);
   cpu.fit();
   cuda.fit();
+  CHECK(std::abs(cuda.learn.results().valid_loss - cpu.learn.results().valid_loss) <=
+        tolerance * cpu.learn.results().valid_loss);
   const std::vector<double> expected = cpu.losses();
   const std::vector<double> got = cuda.losses();
   REQUIRE(expected.size() == static_cast<std::size_t>(training.steps));
@@ -70,6 +80,17 @@ TEST_CASE("20 steps of Darknet lose the same on the CPU and on CUDA") {
 
 TEST_CASE("20 steps of ResNet-9 lose the same on the CPU and on CUDA") {
   check_losses_agree(test::sized({.model = "resnet9", .lr = 1e-3F}), 2e-3);
+}
+
+TEST_CASE("the parts of airbench's recipe lose the same on the CPU and on CUDA") {
+  test::ShortTraining training = test::sized({.model = "airbench94", .lr = 1e-3F});
+  training.optimizer = optim::muon({.iterations = 3, .normalize = true});
+  check_losses_agree(training, 2e-3, [](Learner& learn) {
+    learn.add<callbacks::Whitening>(callbacks::WhiteningOptions{.samples = 64});
+    learn.add<callbacks::Lookahead>(callbacks::LookaheadOptions{.every = 2});
+    learn.add<callbacks::Mix>();
+    learn.add<callbacks::TestTimeAugmentation>(nn::TestViews{.shift = 1});
+  });
 }
 
 TEST_CASE("a second training on CUDA has the same bits in f32") {

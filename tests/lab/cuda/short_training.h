@@ -1,4 +1,5 @@
 #pragma once
+#include "data/loading/augmentation.h"
 #include "data/loading/loader.h"
 #include "data/sets/registry.h"
 #include "framework/learner/history/recorder.h"
@@ -21,6 +22,7 @@ struct ShortTraining {
   std::int64_t steps = 20;
   float lr = 0.01F;
   nn::Loss loss = nn::cross_entropy();
+  optim::OptimizerFactory optimizer{};
 };
 
 /// Returns the training, made narrow and short enough to take seconds if kernels are interpreted.
@@ -58,7 +60,10 @@ struct ShortRun {
         learn(ctx,
               models::make_model(training.model),
               {batches, valid},
-              {.loss = training.loss, .metrics = {metrics::accuracy()}, .report = Report::record}) {
+              {.loss = training.loss,
+               .optimizer = training.optimizer,
+               .metrics = {metrics::accuracy()},
+               .report = Report::record}) {
     prepare(learn);
   }
 

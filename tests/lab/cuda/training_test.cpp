@@ -2,6 +2,7 @@
 #include "callbacks/gradient_clip.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/precision/native_mixed_precision.h"
+#include "data/loading/augmentation.h"
 #include "data/loading/loader.h"
 #include "data/sets/registry.h"
 #include "framework/learner/history/recorder.h"

@@ -36,7 +36,7 @@ ROOMS = {
     "callbacks/diagnose": ["callbacks/precision", "callbacks/report"],
     "models": ["framework/nn"],
     "data/names": ["framework/core"],
-    "data/images": ["data/names"],
+    "data/images": ["data/names", "framework/kernels"],
     "data": ["data/images", "framework/interfaces", "framework/io"],
     "data/files": ["data"],
     "data/sets": ["data/files"],

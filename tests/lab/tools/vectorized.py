@@ -34,7 +34,7 @@ PARTS = {
     "row_product": ("dot_tile", "dot_tile_of", "dot_rows"),
     "grouped_product": ("grouped_pixels", "grouped_pixels_of", "grouped_products", "multiply_groups"),
     "grouped_product_transposed": ("grouped_tap_sums", "grouped_taps", "grouped_products_transposed", "multiply_groups_transposed"),
-    "winograd_pixels": ("transform_pixels", "winograd_input", "winograd_output_gradient"),
+    "winograd": ("transform_pixels", "transform_to_pixels", "transform_taps", "transform_to_taps"),
 }
 WHOLE = {part: whole for whole, parts in PARTS.items() for part in parts}
 # Made of 4 x 4 floats on purpose; and what makes no loops.

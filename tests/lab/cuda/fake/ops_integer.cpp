@@ -1,4 +1,4 @@
-// Integer arithmetic: add sub mul mad div rem min max neg abs sad.
+// Integer arithmetic: add sub mul mad div rem min max neg abs dp2a.
 #include "tests/lab/cuda/fake/functors.h"
 #include "tests/lab/cuda/fake/ops.h"
 
@@ -78,6 +78,14 @@ struct MadWide {
     return integer::Add{}(static_cast<W>(MulWide{}(a, b)), c);
   }
 };
+/// c + a's two halves times two bytes of b, all without sign.
+template <bool high>
+struct DotOfTwo {
+  std::uint32_t operator()(std::uint32_t a, std::uint32_t b, std::uint32_t c) const {
+    const std::uint32_t bytes = high ? b >> 16U : b;
+    return c + (a & 0xFFFFU) * (bytes & 0xFFU) + (a >> 16U) * (bytes >> 8U & 0xFFU);
+  }
+};
 struct Neg {
   template <class T>
   T operator()(T a) const {
@@ -131,6 +139,14 @@ Handler decode_product(Decoding& d, bool mad) {
   });
 }
 
+Handler decode_dot_of_two(Decoding& d) {
+  using U = std::uint32_t;
+  if (d.types() != 2 || d.type(0) != Type::u32 || d.type(1) != Type::u32) return nullptr;
+  same_width(d, 3, 4);
+  if (d.take("lo")) return ternary<U, U, U, U, DotOfTwo<false>>;
+  return d.take("hi") ? ternary<U, U, U, U, DotOfTwo<true>> : nullptr;
+}
+
 template <class F>
 Handler two_sources(Decoding& d) {
   same_width(d, 2, bytes_of(d.type()));
@@ -146,6 +162,7 @@ Handler one_source(Decoding& d) {
 
 Handler decode_integer(Decoding& d) {
   const std::string_view opcode = d.opcode();
+  if (opcode == "dp2a") return decode_dot_of_two(d);
   if (is_float(d.type()) || d.types() != 1) return nullptr;
   if (opcode == "add") return two_sources<integer::Add>(d);
   if (opcode == "sub") return two_sources<Sub>(d);
