@@ -4,8 +4,8 @@
 #include "callbacks/lambda.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "framework/optim/sgd.h"
+#include "tests/callbacks/resumed.h"
 #include "tests/learner/tiny_training.h"
-#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
@@ -135,20 +135,10 @@ TEST_CASE("a resumed run has the slow weights that an uninterrupted one has") {
   };
   Run straight;
   test::MemoryState state;
-  on(
-      straight.t.learn,
-      Event::batch_end,
-      [&](Learner& l) {
-        if (l.progress().batch_clock == 5) state = test::save(straight.t.ctx, l);
-      },
-      "save",
-      500);
+  test::save_after(straight.t.learn, 5, state);
   straight.t.learn.fit(3, 0.1);
   Run resumed;
-  on(
-      resumed.t.learn, Event::batch_end, [](Learner&) {}, "save", 500);
-  test::load(resumed.t.ctx, state, resumed.t.learn);
-  resumed.t.learn.resume();
+  test::resume_from(resumed.t.learn, state);
   resumed.t.learn.fit(3, 0.1);
   CHECK(masters(resumed.t.learn) == masters(straight.t.learn));
   CHECK(buffers(resumed.t.learn) == buffers(straight.t.learn));

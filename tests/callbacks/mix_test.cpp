@@ -8,7 +8,7 @@
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/callbacks/image_training.h"
-#include "tests/support/memory_state.h"
+#include "tests/callbacks/resumed.h"
 
 #include <doctest/doctest.h>
 
@@ -267,21 +267,10 @@ TEST_CASE("a resumed run mixes as an uninterrupted one, from the middle of an ep
   };
   Run straight;
   test::MemoryState state;
-  on(
-      straight.t.learn,
-      Event::batch_end,
-      [&](Learner& l) {
-        if (l.progress().training && l.progress().batch_clock == 5)
-          state = test::save(straight.t.ctx, l);
-      },
-      "save",
-      500);
+  test::save_after(straight.t.learn, 5, state);
   straight.t.learn.fit(3, 0.05);
   Run resumed;
-  on(
-      resumed.t.learn, Event::batch_end, [](Learner&) {}, "save", 500);
-  test::load(resumed.t.ctx, state, resumed.t.learn);
-  resumed.t.learn.resume();
+  test::resume_from(resumed.t.learn, state);
   resumed.t.learn.fit(3, 0.05);
   CHECK(masters(resumed.t) == masters(straight.t));
 }

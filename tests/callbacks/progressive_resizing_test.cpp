@@ -4,8 +4,8 @@
 #include "callbacks/precision/mixed_precision.h"
 #include "framework/learner/learner.h"
 #include "tests/callbacks/image_training.h"
+#include "tests/callbacks/resumed.h"
 #include "tests/learner/tiny_training.h"
-#include "tests/support/memory_state.h"
 
 #include <doctest/doctest.h>
 
@@ -100,23 +100,12 @@ TEST_CASE("progressive resizing: a resumed fit has the same sizes and bits") {
   };
   Run straight;
   test::MemoryState state;
-  on(
-      straight.t.learn,
-      Event::batch_end,
-      [&](Learner& l) {
-        if (l.progress().training && l.progress().batch_clock == 5)
-          state = test::save(straight.t.ctx, l);
-      },
-      "save",
-      500);
+  test::save_after(straight.t.learn, 5, state);
   watch(straight.t, straight.sides);
   straight.t.learn.fit(3, 0.05);
   Run resumed;
-  on(
-      resumed.t.learn, Event::batch_end, [](Learner&) {}, "save", 500);
   watch(resumed.t, resumed.sides);
-  test::load(resumed.t.ctx, state, resumed.t.learn);
-  resumed.t.learn.resume();
+  test::resume_from(resumed.t.learn, state);
   resumed.t.learn.fit(3, 0.05);
   CHECK(resumed.sides == Sides{5, -6, 5, 6, 6, -6});
   CHECK(test::numbers(resumed.t.learn.params().flat_master()) ==
