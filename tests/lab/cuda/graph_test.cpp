@@ -7,33 +7,26 @@
 #include "callbacks/mix/mix.h"
 #include "callbacks/precision/mixed_precision.h"
 #include "callbacks/precision/native_mixed_precision.h"
+#include "callbacks/progressive_resizing.h"
 #include "callbacks/report/tensorboard.h"
 #include "callbacks/terminate_on_nan.h"
-#include "data/loading/augmentation.h"
-#include "data/loading/loader.h"
-#include "data/sets/registry.h"
 #include "data/show/predictions_grid.h"
 #include "framework/autograd/ops.h"
 #include "framework/kernels/cast/fill.h"
-#include "framework/learner/history/recorder.h"
 #include "framework/learner/learner.h"
 #include "framework/nn/loss.h"
-#include "framework/optim/adam.h"
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
-#include "models/registry.h"
+#include "tests/lab/cuda/graph_training.h"
 #include "tests/lab/cuda/short_training.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/log_file.h"
-#include "tests/support/memory_state.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -41,136 +34,9 @@
 #include <vector>
 
 using namespace learn;
+using namespace learn::test::graph;
 
 namespace {
-
-constexpr std::int64_t kBatches = 4;  // of four images, the last one of two
-
-using Prepare = std::function<void(Learner&)>;
-
-struct Recipe {
-  std::string model = "small:width=4";
-  std::int64_t epochs = 4;
-  bool resident = true;  ///< images on the device, or uploaded batch by batch
-  DType images = DType::f32;
-  bool padded = false;  ///< LoaderOptions::pad_channels
-  nn::Loss loss = nn::cross_entropy();
-  Prepare prepare = [](Learner&) {};
-};
-
-/// All results of a training.
-struct Trained {
-  test::MemoryState state;
-  std::vector<double> losses;
-  double valid_loss = 0;
-  StepControl control;
-  GraphStepCounts counts;
-};
-
-class Training {
- public:
-  explicit Training(const Recipe& recipe)
-      : ctx_({.device = Device::cuda()}),
-        images_(data::load("synthetic10", {.train_limit = 14, .valid_limit = 5})),
-        stats_(data::measure(images_.train)),
-        batches_(ctx_,
-                 images_.train,
-                 {.batch_size = 4,
-                  .shuffle = true,
-                  .dtype = recipe.images,
-                  .normalization = stats_,
-                  .transforms = data::augmentation("basic", 32, 32),
-                  .resident = recipe.resident,
-                  .pad_channels = recipe.padded}),
-        valid_(ctx_,
-               images_.valid,
-               {.batch_size = 5,
-                .dtype = recipe.images,
-                .normalization = stats_,
-                .pad_channels = recipe.padded}),
-        learn_(ctx_,
-               models::make_model(recipe.model),
-               {batches_, valid_},
-               {.loss = recipe.loss,
-                .optimizer = optim::adamw({.weight_decay = 0.01F}),
-                .report = Report::record}),
-        recorder_(*learn_.find<Recorder>()) {
-    recipe.prepare(learn_);
-  }
-
-  Learner& learner() { return learn_; }
-  void fit(std::int64_t epochs) { learn_.fit_one_cycle(epochs, 0.01); }
-
-  Trained result() {
-    Trained out;
-    out.state = test::save(ctx_, learn_.params(), learn_.optimizer());
-    for (const BatchRecord& batch : recorder_.batches(learn_)) out.losses.push_back(batch.loss);
-    out.valid_loss = learn_.results().valid_loss;
-    out.control = learn_.optimizer().read_control();
-    if (const auto* graph = learn_.find<callbacks::CudaGraph>()) out.counts = graph->counts();
-    return out;
-  }
-
- private:
-  Context ctx_;
-  data::DataPair images_;
-  data::Normalization stats_;
-  data::Loader batches_, valid_;
-  Learner learn_;
-  Recorder& recorder_;
-};
-
-Trained train(const Recipe& recipe, bool graph) {
-  Training training(recipe);
-  if (graph) training.learner().add<callbacks::CudaGraph>();
-  training.fit(recipe.epochs);
-  return training.result();
-}
-
-void check_same_bits(const Trained& graph, const Trained& eager) {
-  REQUIRE(graph.losses.size() == eager.losses.size());
-  for (std::size_t i = 0; i < eager.losses.size(); ++i) {
-    CAPTURE(i);
-    CHECK(std::bit_cast<std::uint64_t>(graph.losses[i]) ==
-          std::bit_cast<std::uint64_t>(eager.losses[i]));  // a NaN too
-  }
-  CHECK(std::bit_cast<std::uint64_t>(graph.valid_loss) ==
-        std::bit_cast<std::uint64_t>(eager.valid_loss));
-  CHECK(graph.state.integers == eager.state.integers);
-  CHECK(graph.state.reals == eager.state.reals);
-  REQUIRE(graph.state.tensors.size() == eager.state.tensors.size());
-  for (const auto& entry : eager.state.tensors) {
-    CAPTURE(entry.first);
-    const Tensor& other = graph.state.tensors.at(entry.first);
-    REQUIRE(other.bytes() == entry.second.bytes());
-    CHECK(std::memcmp(other.raw(), entry.second.raw(), other.bytes()) == 0);
-  }
-}
-
-/// Both ways; returns what the graphs did.
-Trained check_graph_equals_eager(const Recipe& recipe) {
-  const Trained eager = train(recipe, false);
-  Trained graph = train(recipe, true);
-  check_same_bits(graph, eager);
-  return graph;
-}
-
-/// Most batches are replays. If x is created for each batch, its address may differ until the arena
-/// has reached its size, which adds one kind of step or two.
-void check_replayed(const GraphStepCounts& counts, std::int64_t epochs) {
-  CHECK(counts.captured >= 2);
-  CHECK(counts.captured <= 4);
-  CHECK(counts.replayed > counts.captured);
-  CHECK(counts.eager + counts.captured + counts.replayed == kBatches * epochs);
-}
-
-/// Two kinds of batches, each warmed up twice and captured once; the others are replays.
-void check_two_graphs(const GraphStepCounts& counts, std::int64_t epochs) {
-  CHECK(counts.captured == 2);
-  CHECK(counts.eager == 2 * GraphStep::kWarmUp);
-  CHECK(counts.replayed == kBatches * epochs - counts.captured - counts.eager);
-  CHECK(counts.operations > 10);
-}
 
 /// Scales the loss's gradient by an option, which changes within an epoch.
 class Fading final : public Callback {
@@ -260,6 +126,18 @@ TEST_CASE("images that come as padded halves train to the same bits, in fewer op
   check_same_bits(padded, cast);
   // The input's padding before the first convolution and before the gradient of its weight.
   CHECK(padded.counts.operations == cast.counts.operations - 2);
+}
+
+TEST_CASE("images that grow in the middle of a fit train to the same bits") {
+  const Recipe recipe{
+      .epochs = 8, .prepare = [](Learner& learn) {
+        learn.add<callbacks::ProgressiveResizing>(
+            callbacks::ProgressiveResizingOptions{.scale = 0.5, .first = 0.5, .last = 0.5});
+        callbacks::to_fp16(learn);
+      }};
+  const GraphStepCounts counts = check_graph_equals_eager(recipe).counts;
+  CHECK(counts.captured >= 4);  // batches of two sizes, images of two sizes
+  CHECK(counts.replayed > counts.captured);
 }
 
 TEST_CASE("a replayed step leaves the statistics of frozen BatchNorm layers") {

@@ -2,6 +2,7 @@
 #include "callbacks/lookahead.h"
 #include "callbacks/mix/mix.h"
 #include "callbacks/precision/mixed_precision.h"
+#include "callbacks/progressive_resizing.h"
 #include "callbacks/test_time_augmentation.h"
 #include "callbacks/whitening/whitening.h"
 #include "framework/optim/muon.h"
@@ -88,6 +89,7 @@ TEST_CASE("the parts of airbench's recipe lose the same on the CPU and on CUDA")
   check_losses_agree(training, 2e-3, [](Learner& learn) {
     learn.add<callbacks::Whitening>(callbacks::WhiteningOptions{.samples = 64});
     learn.add<callbacks::Lookahead>(callbacks::LookaheadOptions{.every = 2});
+    learn.add<callbacks::ProgressiveResizing>();
     learn.add<callbacks::Mix>();
     learn.add<callbacks::TestTimeAugmentation>(nn::TestViews{.shift = 1});
   });
