@@ -166,6 +166,16 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 [[nodiscard]] inline Var relu6(const Var& x) { return activation(x, ActivationKind::relu6()); }
 [[nodiscard]] inline Var gelu(const Var& x) { return activation(x, ActivationKind::gelu()); }
 [[nodiscard]] inline Var silu(const Var& x) { return activation(x, ActivationKind::silu()); }
+[[nodiscard]] inline Var hardsigmoid(const Var& x) {
+  return activation(x, ActivationKind::hardsigmoid());
+}
+[[nodiscard]] inline Var hardswish(const Var& x) {
+  return activation(x, ActivationKind::hardswish());
+}
+[[nodiscard]] inline Var gelu_tanh(const Var& x) {
+  return activation(x, ActivationKind::gelu_tanh());
+}
+[[nodiscard]] inline Var mish(const Var& x) { return activation(x, ActivationKind::mish()); }
 
 /// Mean softmax cross-entropy of logits (N,classes), any floating dtype, as one f32 element (f64
 /// for f64). `target` holds classes (N) i64 or soft targets (N,classes) f32 (f64 for f64).

@@ -27,6 +27,18 @@ inline constexpr std::array kActivationForms{
                    "scaled = Mul x 0.7071067811865475; erf = Erf scaled; sum = Add erf 1; "
                    "doubled = Mul x sum; y = Mul doubled 0.5"},
     ActivationForm{"silu", "F.silu({})", "sigmoid = Sigmoid x; y = Mul x sigmoid"},
+    // The attributes of HardSigmoid are 0.2 and 0.5 unless given, and only alpha can be given here.
+    ActivationForm{"hardsigmoid",
+                   "F.hardsigmoid({})",
+                   "sum = Add x 3; limited = Clip sum 0 6; y = Div limited 6"},
+    ActivationForm{"hardswish", "F.hardswish({})", "y = HardSwish x"},
+    ActivationForm{"gelu_tanh",
+                   "F.gelu({}, approximate='tanh')",
+                   "square = Mul x x; cube = Mul square x; part = Mul cube 0.044715; "
+                   "whole = Add x part; scaled = Mul whole 0.7978845608028654; "
+                   "tanh = Tanh scaled; sum = Add tanh 1; doubled = Mul x sum; "
+                   "y = Mul doubled 0.5"},
+    ActivationForm{"mish", "F.mish({})", "soft = Softplus x; tanh = Tanh soft; y = Mul x tanh"},
 };
 
 static_assert(

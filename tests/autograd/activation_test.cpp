@@ -14,7 +14,7 @@ namespace {
 
 test::OpCase activation_case(const ActivationKind& kind, const Shape& shape) {
   return {.name = name_of(kind),
-          .inputs = {{.name = "x", .shape = shape, .low = -4, .high = 8, .kinks = {0, 6}}},
+          .inputs = {{.name = "x", .shape = shape, .low = -4, .high = 8, .kinks = {-3, 0, 3, 6}}},
           .call = [kind](Tape&, std::span<const Var> in) { return ops::activation(in[0], kind); }};
 }
 

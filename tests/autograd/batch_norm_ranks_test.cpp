@@ -177,7 +177,7 @@ OpCase split_case(const Variant& v) {
   // Plain batch norm has the same units: xhat and the two means of the gradient are rounded one
   // after the other. Rounding the exchanged values to f32 adds less than the sums do.
   op.units = 8;
-  op.inner_kinks = !is_smooth(v.activation) && v.activation.name != ActivationKind::Name::identity;
+  op.inner_kinks = has_kinks(v.activation);
   return op;
 }
 

@@ -70,7 +70,7 @@ OpCase batch_norm_case(const Variant& v) {
   op.reduction = rows;
   // xhat and the two means of the gradient are rounded one after the other.
   op.units = 8;
-  op.inner_kinks = !is_smooth(v.activation) && v.activation.name != ActivationKind::Name::identity;
+  op.inner_kinks = has_kinks(v.activation);
   op.mode = v.mode;
   return op;
 }

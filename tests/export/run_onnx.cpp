@@ -275,6 +275,11 @@ Numbers run(const onnx::NodeProto& node, const std::vector<const Numbers*>& in) 
   if (op == "Sqrt") return mapped(x, [](double v) { return std::sqrt(v); });
   if (op == "Tanh") return mapped(x, [](double v) { return std::tanh(v); });
   if (op == "Sigmoid") return mapped(x, [](double v) { return 1 / (1 + std::exp(-v)); });
+  if (op == "Softplus")
+    return mapped(x,
+                  [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); });
+  if (op == "HardSwish")
+    return mapped(x, [](double v) { return v * std::clamp(v + 3, 0.0, 6.0) / 6; });
   if (op == "Add") return joined(x, *in.at(1), std::plus<>());
   if (op == "Sub") return joined(x, *in.at(1), std::minus<>());
   if (op == "Mul") return joined(x, *in.at(1), std::multiplies<>());

@@ -46,7 +46,7 @@ void write(GradMode mode, const T* dy, T* dx, std::int64_t n, Slope slope) {
 template <class T>
 void activation_forward(
     ThreadPool& threads, const ActivationKind& kind, const T* x, T* y, std::int64_t n) {
-  if (is_smooth(kind)) {
+  if (!is_brief(kind)) {
     if constexpr (std::same_as<T, float>)
       return threads.parallel_for(n, kGrain, [=](std::int64_t begin, std::int64_t end) {
         activation_values(kind, x + begin, y + begin, end - begin);
@@ -76,7 +76,7 @@ void activation_backward(ThreadPool& threads,
                          T* dx,
                          GradMode mode,
                          std::int64_t n) {
-  if (is_smooth(kind))
+  if (!is_brief(kind))
     return for_loaded_strips(
         threads, x, n, [=](float* strip, std::int64_t first, std::int64_t count) {
           if constexpr (std::same_as<T, float>)

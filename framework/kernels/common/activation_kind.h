@@ -7,7 +7,18 @@ namespace learn {
 
 /// An activation function and its parameter.
 struct ActivationKind {
-  enum class Name : std::uint8_t { identity, relu, leaky_relu, relu6, gelu, silu };
+  enum class Name : std::uint8_t {
+    identity,
+    relu,
+    leaky_relu,
+    relu6,
+    gelu,
+    silu,
+    hardsigmoid,
+    hardswish,
+    gelu_tanh,
+    mish
+  };
   Name name = Name::relu;
   float slope = 0.01F;  ///< leaky_relu only: the factor of negative inputs
 
@@ -24,6 +35,15 @@ struct ActivationKind {
   [[nodiscard]] static constexpr ActivationKind gelu() { return {Name::gelu, 0}; }
   /// Returns x * sigmoid(x).
   [[nodiscard]] static constexpr ActivationKind silu() { return {Name::silu, 0}; }
+  /// Returns min(max(x + 3, 0), 6) / 6.
+  [[nodiscard]] static constexpr ActivationKind hardsigmoid() { return {Name::hardsigmoid, 0}; }
+  /// Returns x * hardsigmoid(x).
+  [[nodiscard]] static constexpr ActivationKind hardswish() { return {Name::hardswish, 0}; }
+  /// Returns 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), which differs from gelu by
+  /// up to 0.00048 (PyTorch's approximate='tanh').
+  [[nodiscard]] static constexpr ActivationKind gelu_tanh() { return {Name::gelu_tanh, 0}; }
+  /// Returns x * tanh(log(1 + exp(x))).
+  [[nodiscard]] static constexpr ActivationKind mish() { return {Name::mish, 0}; }
 };
 
 /// An activation and its user-visible name.
@@ -40,11 +60,23 @@ inline constexpr std::array kActivations{
     NamedActivation{ActivationKind::relu6(), "relu6"},
     NamedActivation{ActivationKind::gelu(), "gelu"},
     NamedActivation{ActivationKind::silu(), "silu"},
+    NamedActivation{ActivationKind::hardsigmoid(), "hardsigmoid"},
+    NamedActivation{ActivationKind::hardswish(), "hardswish"},
+    NamedActivation{ActivationKind::gelu_tanh(), "gelu_tanh"},
+    NamedActivation{ActivationKind::mish(), "mish"},
 };
 
-/// Returns false for the piecewise linear ones.
-[[nodiscard]] constexpr bool is_smooth(const ActivationKind& kind) noexcept {
-  return kind.name == ActivationKind::Name::gelu || kind.name == ActivationKind::Name::silu;
+/// Whether it takes a few comparisons and a product, so that loops of other operations compute it,
+/// too. On the CPU a separate loop computes the others.
+[[nodiscard]] constexpr bool is_brief(const ActivationKind& kind) noexcept {
+  return kind.name <= ActivationKind::Name::relu6;
+}
+
+/// Whether its derivative jumps somewhere.
+[[nodiscard]] constexpr bool has_kinks(const ActivationKind& kind) noexcept {
+  return kind.name == ActivationKind::Name::hardsigmoid ||
+         kind.name == ActivationKind::Name::hardswish ||
+         (is_brief(kind) && kind.name != ActivationKind::Name::identity);
 }
 
 [[nodiscard]] constexpr const char* name_of(const ActivationKind& kind) {

@@ -21,7 +21,7 @@ void check_like(Context& ctx, std::string_view what, const Tensor& tensor, const
 }  // namespace
 
 bool can_fuse_affine(const Context& ctx, DType dtype, const ActivationKind& activation) {
-  return ctx.device().is_cpu() && !ctx.reference() && dtype == DType::f32 && !is_smooth(activation);
+  return ctx.device().is_cpu() && !ctx.reference() && dtype == DType::f32 && is_brief(activation);
 }
 
 void conv2d_affine(Context& ctx,

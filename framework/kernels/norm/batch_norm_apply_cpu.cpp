@@ -74,7 +74,7 @@ void batch_norm_apply(const Exec& exec, const BatchNormApplyArgs<T>& args) {
           args.x + first, residual + first, args.y + first, scale, shift, rows, lanes, combine);
     });
   };
-  if (is_smooth(args.activation))
+  if (!is_brief(args.activation))
     return folding.for_pieces(threads,
                               [=](std::int64_t first, std::int64_t rows, std::int64_t lanes) {
                                 apply_smooth(args, first, rows, lanes, scale, shift);

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-/// Activations for use inside other loops. The piecewise linear ones are functors, which a loop
-/// inlines. The others (for example gelu) are smooth and need a separate loop, strip by strip. If
-/// they were inlined into a longer loop, their exponentials would keep the compiler from
-/// vectorizing it.
+/// Activations for use inside other loops. The brief ones are functors, which a loop inlines. The
+/// others (for example gelu) need a separate loop, strip by strip. If they were inlined into a
+/// longer loop, their exponentials would keep the compiler from vectorizing it.
 ///
 /// Slopes multiply instead of masking, so that a NaN or an infinity in dy always reaches the
 /// overflow check.
@@ -30,7 +29,7 @@ void for_strips(std::int64_t n, Body body) {
   for (std::int64_t first = 0; first < n; first += kStrip) body(first, std::min(kStrip, n - first));
 }
 
-/// Calls `body(act)` with the function of a piecewise linear activation.
+/// Calls `body(act)` with the function of a brief activation.
 template <class Body>
 void with_value(const ActivationKind& kind, Body&& body) {
   switch (kind.name) {
@@ -69,7 +68,7 @@ struct UnitSlope {
   float operator()(float) const { return 1.0F; }
 };
 
-/// Calls `body(act')` with the derivative of a piecewise linear activation.
+/// Calls `body(act')` with the derivative of a brief activation.
 template <class Body>
 void with_slope(const ActivationKind& kind, Body&& body) {
   if (kind.name == ActivationKind::Name::identity) return body(UnitSlope{});
