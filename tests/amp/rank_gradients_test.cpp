@@ -12,10 +12,10 @@
 #include "framework/optim/sgd.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/rank_threads.h"
+#include "tests/support/worse.h"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -132,7 +132,7 @@ TEST_CASE("a hand-written loop that sums the gradients trains in ranks as in one
       const Result ranks = train_in_ranks(loop, count, -1);
       double worst = 0;
       for (std::size_t i = 0; i < alone.weights.size(); ++i)
-        worst = std::max(worst, std::abs(ranks.weights[i] - alone.weights[i]));
+        worst = test::worse(worst, std::abs(ranks.weights[i] - alone.weights[i]));
       // Weights of order 1: f32 rounds sums of 11 rows, halves round each gradient to 11 bits.
       CHECK(worst < (loop == Loop::full ? 2e-6 : 5e-3));
     }

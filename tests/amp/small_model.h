@@ -7,8 +7,8 @@
 #include "framework/runtime/transfer.h"
 #include "framework/tensor/factory.h"
 #include "tests/support/compare.h"
+#include "tests/support/worse.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -83,7 +83,7 @@ struct SmallTraining {
 [[nodiscard]] inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
   double worst = a.size() == b.size() ? 0 : INFINITY;
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
-    worst = std::max(worst, std::abs(a[i] - b[i]));
+    worst = worse(worst, std::abs(a[i] - b[i]));
   return worst;
 }
 

@@ -7,6 +7,7 @@
 #include "callbacks/precision/native_mixed_precision.h"
 #include "callbacks/precision/pure_half.h"
 #include "tests/callbacks/bars_training.h"
+#include "tests/support/worse.h"
 
 #include <cmath>
 
@@ -20,7 +21,7 @@ inline void check_same_training(const Trained& ranks, const Trained& alone, doub
   REQUIRE(ranks.losses.size() == alone.losses.size());
   double worst = 0;
   for (std::size_t i = 0; i < alone.losses.size(); ++i)
-    worst = std::max(worst, difference(ranks.losses[i], alone.losses[i]));
+    worst = learn::test::worse(worst, difference(ranks.losses[i], alone.losses[i]));
   CHECK(worst < tolerance);
   REQUIRE(ranks.results.size() == alone.results.size());
   for (std::size_t i = 0; i < alone.results.size(); ++i)

@@ -5,6 +5,7 @@
 #include "callbacks/precision/native_mixed_precision.h"
 #include "callbacks/precision/pure_half.h"
 #include "tests/callbacks/bars_cases.h"
+#include "tests/support/worse.h"
 
 #include <array>
 #include <cmath>
@@ -39,7 +40,7 @@ TEST_CASE("the first 20 and 50 steps follow one process") {
       const Trained all = train_in_ranks(c, ranks);
       double worst = 0;
       for (std::size_t i = 0; i < 50; ++i) {
-        worst = std::max(worst, difference(all.losses[i], alone.losses[i]));
+        worst = test::worse(worst, difference(all.losses[i], alone.losses[i]));
         if (i + 1 == 20) CHECK(worst < (winograd ? 2e-5 : 2e-6));
       }
       CHECK(worst < (winograd ? 2e-4 : 2e-5));

@@ -3,10 +3,10 @@
 #include "framework/tensor/factory.h"
 #include "tests/callbacks/layered_net.h"
 #include "tests/support/compare.h"
+#include "tests/support/worse.h"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -60,7 +60,7 @@ struct NetTraining : LayeredTraining {
 inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = test::worse(worst, std::abs(a[i] - b[i]));
   return worst;
 }
 

@@ -1,6 +1,7 @@
 #include "framework/kernels/activation/activation.h"
 
 #include "framework/tensor/factory.h"
+#include "tests/support/worse.h"
 
 #include <doctest/doctest.h>
 
@@ -16,11 +17,6 @@ struct Errors {
   double forward = 0;
   double backward = 0;
 };
-
-/// Unlike std::max it keeps NaN.
-void raise(double& worst, double error) {
-  if (error > worst || std::isnan(error)) worst = error;
-}
 
 /// The largest absolute errors of the fast implementation in f32 on a fine grid of [low, high].
 Errors worst_errors(const ActivationKind& kind, double low, double high) {
@@ -45,8 +41,8 @@ Errors worst_errors(const ActivationKind& kind, double low, double high) {
   Errors worst;
   for (std::int64_t i = 0; i < kPoints; ++i) {
     const double size = std::max(1.0, std::abs(get(x, i)));
-    raise(worst.forward, std::abs(get(y, i) - get(exact_y, i)) / size);
-    raise(worst.backward, std::abs(get(dx, i) - get(exact_dx, i)));
+    worst.forward = test::worse(worst.forward, std::abs(get(y, i) - get(exact_y, i)) / size);
+    worst.backward = test::worse(worst.backward, std::abs(get(dx, i) - get(exact_dx, i)));
   }
   return worst;
 }

@@ -5,10 +5,10 @@
 #include "framework/tensor/factory.h"
 #include "framework/tensor/host_tensor.h"
 #include "tests/data/images.h"
+#include "tests/support/worse.h"
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 
 using namespace learn;
@@ -32,10 +32,10 @@ double worst_step(DType dtype, const Normalization& normalization) {
     REQUIRE(pixels.shape() == Shape{batch.size(), 16, 16, 3});
     REQUIRE(pixels.dtype() == DType::f32);
     for (std::int64_t i = 0; i < pixels.elements(); ++i)
-      worst =
-          std::max(worst,
-                   std::abs(255 * get(pixels, i) -
-                            set.pixels[static_cast<std::size_t>(image * set.image_bytes() + i)]));
+      worst = test::worse(
+          worst,
+          std::abs(255 * get(pixels, i) -
+                   set.pixels[static_cast<std::size_t>(image * set.image_bytes() + i)]));
   }
   CHECK(image == 3);
   return worst;

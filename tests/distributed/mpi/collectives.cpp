@@ -5,6 +5,7 @@
 #include "framework/tensor/arena.h"
 #include "tests/distributed/host_calls.h"
 #include "tests/distributed/mpi/world.h"
+#include "tests/support/worse.h"
 
 #include <doctest/doctest.h>
 
@@ -118,7 +119,7 @@ TEST_CASE("halves are summed over all ranks and rounded with the same bits") {
         }
         // One rounding, of half a unit, for each addition of partial sums.
         const double bound = (ranks - 1) * unit / 2 * magnitude * (1 + ranks * unit);
-        worst = std::max(worst, std::abs(to_float(values.span<T>()[i]) - sum) - bound);
+        worst = test::worse(worst, std::abs(to_float(values.span<T>()[i]) - sum) - bound);
       }
       CHECK(worst <= 0);
     }
