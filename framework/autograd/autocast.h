@@ -40,6 +40,7 @@ inline constexpr std::array kWrittenRules{
     CastRule{"pow", CastClass::full},
     CastRule{"softplus", CastClass::full},
     CastRule{"layer_norm", CastClass::full},
+    CastRule{"rms_norm", CastClass::full},
     CastRule{"softmax", CastClass::full},
     CastRule{"log_softmax", CastClass::full},
     CastRule{"add", CastClass::widest},

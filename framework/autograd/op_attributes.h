@@ -16,7 +16,8 @@ struct BatchNormAttributes {
   Tensor running_mean, running_var;
 };
 
-/// Attributes of a layer normalization; its inputs are x, weight and bias.
+/// Attributes of a layer normalization, whose inputs are x, weight and bias, and of rms_norm, which
+/// has no bias.
 struct LayerNormAttributes {
   float eps = 1e-5F;
 };

@@ -152,6 +152,11 @@ void sum_to(Context& ctx, const Tensor& whole, Tensor& sum, GradMode mode);
 /// statistics. Under autocast x is cast to f32. Throws ShapeError, also for C = 0; DTypeError.
 [[nodiscard]] Var layer_norm(const Var& x, const Var& weight, const Var& bias, float eps = 1e-5F);
 
+/// x / sqrt(mean(x^2) + eps) * weight for each row of x (...,C) (Zhang & Sennrich, "Root mean
+/// square layer normalization", 2019), otherwise as `layer_norm`. PyTorch's eps, unless given, is
+/// f32's epsilon.
+[[nodiscard]] Var rms_norm(const Var& x, const Var& weight, float eps = 0x1p-23F);
+
 /// w (K,...) = g v / ||v||, each of the K rows by itself (Salimans & Kingma 2016; PyTorch's
 /// weight_norm with dim 0): `v` of a floating dtype, which w has too, `g` (K) or (K,1,...) f32 (f64
 /// for f64 v). A row of zeros becomes NaN.

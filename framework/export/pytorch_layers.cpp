@@ -63,6 +63,7 @@ std::string layer_of(const Graph& graph, const Operation& operation) {
                         ? of_layer->eps
                         : std::get<BatchNormAttributes>(operation.attributes).options.eps;
   const std::string eps_option = option("eps", fmt::format("{}", eps), eps != kUsualEps);
+  if (operation.op == "rms_norm") return fmt::format("nn.RMSNorm({}, eps={})", w[0], eps);
   if (of_layer != nullptr) return fmt::format("nn.LayerNorm({}{})", w[0], eps_option);
   const bool image = graph.values.at(operation.output).rank() == 3;
   return fmt::format("nn.BatchNorm{}d({}{})", image ? 2 : 1, w[0], eps_option);
@@ -90,7 +91,7 @@ bool is_parameter(const std::string& leaf) { return leaf.starts_with("nn.Paramet
 }  // namespace
 
 bool has_layer(const Operation& operation) {
-  constexpr std::array kLayers{"conv2d", "linear", "batch_norm", "layer_norm"};
+  constexpr std::array kLayers{"conv2d", "linear", "batch_norm", "layer_norm", "rms_norm"};
   return std::ranges::find(kLayers, operation.op) != kLayers.end();
 }
 

@@ -23,7 +23,8 @@ constexpr std::int64_t kBatch = 2;
 constexpr std::array kPlain{"scale", "abs", "exp", "log", "sqrt", "sigmoid", "tanh"};
 constexpr std::array kOfTwo{"add", "mul", "sub", "div"};
 
-bool is_norm(std::string_view op) { return op == "batch_norm" || op == "layer_norm"; }
+bool is_row_norm(std::string_view op) { return op == "layer_norm" || op == "rms_norm"; }
+bool is_norm(std::string_view op) { return op == "batch_norm" || is_row_norm(op); }
 
 template <class Names>
 bool one_of(std::string_view name, const Names& names) {
@@ -175,7 +176,7 @@ class Tracer final : public ForwardObserver {
     }
     if (op == "batch_norm")
       return add_batch_norm(std::get<BatchNormAttributes>(attributes), names, shape);
-    if (op == "layer_norm") return add_layer_norm(names, attributes);
+    if (is_row_norm(op)) return add_row_norm(op, names, attributes);
     if (op == "reshape") return add_reshape(names.front(), out.shape());
     if (op == "concat")
       return add_concat(std::get<ConcatAttributes>(attributes), names, out, shape);
@@ -216,12 +217,14 @@ class Tracer final : public ForwardObserver {
   }
 
   /// The channels of an image are normalized where they are last.
-  std::string add_layer_norm(std::vector<std::string> names, const OpAttributes& attributes) {
+  std::string add_row_norm(const std::string& op,
+                           std::vector<std::string> names,
+                           const OpAttributes& attributes) {
     const Shape before = graph.values.at(names[0]);
-    if (before.rank() != 3) return append("layer_norm", std::move(names), before, attributes);
+    if (before.rank() != 3) return append(op, std::move(names), before, attributes);
     const Shape moved{before[1], before[2], before[0]};
     names[0] = append("to_nhwc", {names[0]}, moved);
-    return append("to_nchw", {append("layer_norm", std::move(names), moved, attributes)}, before);
+    return append("to_nchw", {append(op, std::move(names), moved, attributes)}, before);
   }
 
   std::string add_reshape(std::string from, const Shape& to) {

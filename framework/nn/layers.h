@@ -10,4 +10,5 @@
 #include "framework/nn/layers/linear.h"
 #include "framework/nn/layers/pool.h"
 #include "framework/nn/layers/residual.h"
+#include "framework/nn/layers/rms_norm.h"
 #include "framework/nn/layers/sequential.h"

@@ -83,6 +83,12 @@ std::vector<Op> all_ops() {
          };
          return ops::layer_norm(in[0], full_of(1), full_of(0));
        }},
+      {"rms_norm",
+       {rows},
+       [](Tape& tape, const Vars& in) {
+         return ops::rms_norm(
+             in[0], tape.input(full(tape.context().step(), {in[0].shape()[-1]}, DType::f32, 1)));
+       }},
       unary("softmax", ops::softmax),
       unary("log_softmax", ops::log_softmax),
       binary("add", ops::add),

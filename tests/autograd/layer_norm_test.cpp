@@ -31,6 +31,14 @@ OpCase layer_norm_case(const Shape& shape) {
   return op;
 }
 
+OpCase rms_norm_case(const Shape& shape) {
+  OpCase op = layer_norm_case(shape);
+  op.name = fmt::format("rms_norm {}", shape);
+  op.inputs.pop_back();
+  op.call = [](Tape&, std::span<const Var> in) { return ops::rms_norm(in[0], in[1]); };
+  return op;
+}
+
 }  // namespace
 
 // Rows within a vector, of several, with a tail; images. Not of two or three values: a gradient
@@ -42,13 +50,16 @@ TEST_CASE("layer norm: gradients, parity, determinism") {
                              Shape{2, 3, 2, 16},
                              Shape{2, 67},
                              Shape{70, 12},
-                             Shape{5, 96}})
+                             Shape{5, 96}}) {
     test::test_op(layer_norm_case(shape));
+    test::test_op(rms_norm_case(shape));
+  }
 }
 
 TEST_CASE("layer norm: many rows, and long ones") {
   test::test_large_op(layer_norm_case({700, 96}));
   test::test_large_op(layer_norm_case({3, 5000}));
+  test::test_large_op(rms_norm_case({700, 96}));
 }
 
 // A frozen operand: the kernel is given the destinations of the others.
@@ -63,9 +74,15 @@ TEST_CASE("layer norm: the gradients of some operands alone") {
   op.name += " of x";
   for (const std::size_t i : {1U, 2U}) op.inputs[i].role = test::OpInput::Role::constant;
   test::test_op(op);
+  for (const std::size_t constant : {0U, 1U}) {
+    OpCase rms = rms_norm_case({3, 10});
+    rms.name += fmt::format(" constant {}", rms.inputs[constant].name);
+    rms.inputs[constant].role = test::OpInput::Role::constant;
+    test::test_op(rms);
+  }
 }
 
-TEST_CASE("layer norm has PyTorch's values and gradients") {
+TEST_CASE("layer norm and RMS norm have PyTorch's values and gradients") {
   using namespace test::golden;
   for (const DType dtype : {DType::f64, DType::f32}) {
     CAPTURE(dtype);
@@ -92,6 +109,17 @@ TEST_CASE("layer norm has PyTorch's values and gradients") {
     agrees(tape.grad_of(x), kLayerNormDx);
     agrees(tape.grad_of(weight), kLayerNormDweight);
     agrees(tape.grad_of(bias), kLayerNormDbias);
+    Tape second(ctx);
+    const auto on_second = [&](const Shape& shape, const std::vector<double>& values) {
+      return second.input(test::put_values(ctx, shape, values, dtype), true);
+    };
+    const Var rms_x = on_second({4, 7}, kLayerNormX);
+    const Var rms_weight = on_second({7}, kLayerNormWeight);
+    const Var rms_y = ops::rms_norm(rms_x, rms_weight, static_cast<float>(kLayerNormEps));
+    second.backward(ops::sum(ops::mul(rms_y, on_second({4, 7}, kLayerNormDy))));
+    agrees(rms_y.value(), kLayerNormRmsY);
+    agrees(second.grad_of(rms_x), kLayerNormRmsDx);
+    agrees(second.grad_of(rms_weight), kLayerNormRmsDweight);
   }
 }
 

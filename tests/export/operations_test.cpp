@@ -20,6 +20,7 @@ class Net final : public nn::Module {
         one_(scope / "one", 4, 4, {.kernel = 1, .bias = false}),
         norm_(scope / "norm", 4, {.eps = 0.1F}),
         layer_norm_(scope / "layer_norm", 4, 0.2F),
+        rms_norm_(scope / "rms_norm", 4, 0.2F),
         last_(scope / "last", features, 3, {.weight_norm = true}),
         bias_(scope.param("own_bias", {4}, nn::ParamRole::bias, nn::init::ones())),
         kernel_(scope.param(
@@ -30,6 +31,7 @@ class Net final : public nn::Module {
   Var one(const Var& x) { return one_(x); }
   Var norm(const Var& x) { return norm_(x); }
   Var layer_norm(const Var& x) { return layer_norm_(x); }
+  Var rms_norm(const Var& x) { return rms_norm_(x); }
   Var bias(const Var& x) { return ops::add_bias(x, x.tape().param(*bias_)); }
   Var kernel(const Var& x, const Conv2dOptions& o) {
     return ops::conv2d(x, x.tape().param(*kernel_), Var(), o);
@@ -57,6 +59,7 @@ class Net final : public nn::Module {
   nn::Conv2d conv_, one_;
   nn::BatchNorm2d norm_;
   nn::LayerNorm layer_norm_;
+  nn::RMSNorm rms_norm_;
   nn::Linear last_;
   nn::Param bias_, kernel_, pair_;
 };
@@ -144,6 +147,12 @@ TEST_CASE("every operation that a model is made of is exported with equal result
        4,
        [](Net& n, const Var& x) {
          return n.layer_norm(ops::flatten(ops::global_avg_pool(n.one(x))));
+       }},
+      {"rms_norm of an image", 140, [](Net& n, const Var& x) { return n.rms_norm(x); }},
+      {"rms_norm of features",
+       4,
+       [](Net& n, const Var& x) {
+         return n.rms_norm(ops::flatten(ops::global_avg_pool(n.one(x))));
        }},
       {"add", 140, [](Net& n, const Var& x) { return x + n.one(x); }},
       {"mul", 140, [](Net& n, const Var& x) { return ops::mul(x, n.one(x)); }},

@@ -28,6 +28,7 @@ class Every final : public nn::Module {
     body_.emplace<nn::BatchNorm2d>(
         4, BatchNormOptions{.eps = 0.5F, .activation = ActivationKind::leaky_relu(0.25F)});
     body_.emplace<nn::LayerNorm>(4, 0.25F);
+    body_.emplace<nn::RMSNorm>(4, 0.125F);
   }
   std::string describe() const override { return "Every"; }
 
@@ -97,6 +98,7 @@ STD = [2]
             nn.Conv2d(4, 4, 1, groups=2, bias=False),
             nn.BatchNorm2d(4, eps=0.5),
             nn.LayerNorm(4, eps=0.25),
+            nn.RMSNorm(4, eps=0.125),
         ])
         self.shift = nn.Parameter(torch.empty(4))
         self.head = nn.Linear(32, 2, bias=False)
@@ -109,6 +111,8 @@ STD = [2]
         x = F.leaky_relu(self.body[1](x), 0.25)
         # body.2
         x = self.body[2](x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        # body.3
+        x = self.body[3](x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
         y = F.gelu(x) + self.shift.view(-1, 1, 1)
         x = F.avg_pool2d((y * x + y) * 0.5, 3, stride=1, padding=1, count_include_pad=False)
         x = F.max_pool2d(x, 2, stride=1)

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 namespace {
@@ -249,6 +250,15 @@ Numbers reshaped(Numbers x, const Numbers& shape) {
   return x;
 }
 
+Numbers row_means(const Numbers& x) {
+  Numbers y{x.shape, {}};
+  y.shape.back() = 1;
+  const auto columns = static_cast<std::ptrdiff_t>(x.shape.back());
+  for (auto row = x.values.begin(); row != x.values.end(); row += columns)
+    y.values.push_back(std::accumulate(row, row + columns, 0.0) / static_cast<double>(columns));
+  return y;
+}
+
 Numbers run(const onnx::NodeProto& node, const std::vector<const Numbers*>& in) {
   const std::string& op = node.op_type();
   const Attributes a(node);
@@ -258,6 +268,7 @@ Numbers run(const onnx::NodeProto& node, const std::vector<const Numbers*>& in) 
   if (op == "Gemm" && a.integer("transB", 0) == 1) return gemm(x, *in.at(1), third);
   if (op == "BatchNormalization") return batch_norm(in, a.real("epsilon"));
   if (op == "LayerNormalization") return layer_norm(in, a.real("epsilon"));
+  if (op == "ReduceMean" && a.at("axes", 0) == -1) return row_means(x);
   if (op == "Relu") return mapped(x, [](double v) { return std::max(v, 0.0); });
   if (op == "Clip") {
     if (!in.at(1)->shape.empty() || !third->shape.empty())

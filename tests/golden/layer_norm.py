@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes layer_norm.h: what PyTorch computes for layer normalisation, in float64.
+"""Writes layer_norm.h: what PyTorch computes for layer_norm and rms_norm, in float64.
 
     python3 tests/golden/layer_norm.py > tests/golden/layer_norm.h
 
@@ -31,12 +31,16 @@ bias = torch.randn(7).requires_grad_()
 dy = torch.randn(4, 7)
 y = F.layer_norm(x, (7,), weight, bias, EPS)
 y.backward(dy)
+rms_x, rms_weight = (t.detach().clone().requires_grad_() for t in (x, weight))
+rms_y = F.rms_norm(rms_x, (7,), rms_weight, EPS)
+rms_y.backward(dy)
 print("#pragma once")
 print(f"// Made by layer_norm.py with PyTorch {torch.__version__.split('+')[0]}; do not edit.")
 print("#include <vector>\n")
 print("namespace learn::test::golden {\n")
 print(f"inline constexpr double kLayerNormEps = {EPS};")
 for name, tensor in [("X", x), ("Weight", weight), ("Bias", bias), ("Dy", dy), ("Y", y), ("Dx", x.grad),
-                     ("Dweight", weight.grad), ("Dbias", bias.grad)]:
+                     ("Dweight", weight.grad), ("Dbias", bias.grad), ("RmsY", rms_y), ("RmsDx", rms_x.grad),
+                     ("RmsDweight", rms_weight.grad)]:
     show(name, tensor)
 print("\n}  // namespace learn::test::golden")

@@ -237,17 +237,24 @@ TEST_CASE("layer norm refuses mismatched operands") {
     return [&, x, weight, y] {
       Tensor out = y;
       kernels::LayerNormStatistics statistics{make({2}), make({2})};
-      kernels::layer_norm_forward(ctx, {x, weight, make({3})}, 1e-5F, out, statistics);
+      kernels::layer_norm_forward(ctx, {x, weight, make({3})}, {}, out, statistics);
     };
   };
   const auto backward = [&](const Tensor& dx, const Tensor& dbias) {
     return [&, dx, dbias] {
       kernels::LayerNormGradients out{{dx}, {}, {dbias}};
       kernels::layer_norm_backward(
-          ctx, {make({2, 3}), make({3}), make({3})}, {make({2}), make({2})}, make({2, 3}), out);
+          ctx, {make({2, 3}), make({3}), make({3})}, {}, {make({2}), make({2})}, make({2, 3}), out);
     };
   };
+  const auto uncentered = [&] {
+    Tensor out = make({2, 3});
+    kernels::LayerNormStatistics statistics{make({2}), make({2})};
+    kernels::layer_norm_forward(
+        ctx, {make({2, 3}), make({3}), make({3})}, {.centered = false}, out, statistics);
+  };
   check_refusals({
+      {"layer_norm: a bias is for centered rows, and needed there", uncentered},
       {"layer_norm: x must be (...,C) with at least one value per row, not (2,0)",
        forward(make({2, 0}), make({0}), make({2, 0}))},
       {"layer_norm: weight must be (3) for x (2,3), not (2)",

@@ -67,6 +67,7 @@ TEST_CASE("shapes and descriptions of layers") {
   nn::Linear linear(b.scope / "i", 12, 5, {.bias = false});
   nn::BatchNorm1d norm(b.scope / "j", 12);
   nn::LayerNorm rows(b.scope / "m", 3);
+  nn::RMSNorm means(b.scope / "n", 3);
   const Shape in{2, 9, 8, 3};
   CHECK(shape_after(same, b, in) == Shape{2, 9, 8, 8});
   CHECK(shape_after(strided, b, in) == Shape{2, 3, 2, 6});
@@ -80,6 +81,7 @@ TEST_CASE("shapes and descriptions of layers") {
   CHECK(shape_after(linear, b, {4, 12}) == Shape{4, 5});
   CHECK(shape_after(norm, b, {4, 12}) == Shape{4, 12});
   CHECK(shape_after(rows, b, in) == in);
+  CHECK(shape_after(means, b, in) == in);
   CHECK(same.describe() == "Conv2d(3 -> 8, 3x3, pad 1)");
   CHECK(strided.describe() == "Conv2d(3 -> 6, 5x5, stride 2, groups 3)");
   CHECK(uneven.describe() ==
@@ -89,6 +91,7 @@ TEST_CASE("shapes and descriptions of layers") {
   CHECK(linear.describe() == "Linear(12 -> 5, no bias)");
   CHECK(norm.describe() == "BatchNorm1d(12)");
   CHECK(rows.describe() == "LayerNorm(3)");
+  CHECK(means.describe() == "RMSNorm(3)");
   CHECK(nn::Dropout(b.scope / "k", 0.5).describe() == "Dropout(0.5)");
   CHECK(nn::Activation(b.scope / "l", ActivationKind::leaky_relu(0.1F)).describe() ==
         "leaky_relu 0.1");
@@ -100,6 +103,7 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   nn::Linear linear(b.scope / "head", 12, 5);
   nn::BatchNorm2d norm(b.scope / "bn", 4);
   nn::LayerNorm rows(b.scope / "ln", 4);
+  nn::RMSNorm means(b.scope / "rms", 4);
   nn::MaxPool2d pool(b.scope / "pool", 4);
   b.start();
   const auto refused = [&](nn::Module& module, const Shape& in, const char* text) {
@@ -110,6 +114,7 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   refused(norm, {2, 3}, "BatchNorm2d 'bn' expects (N,H,W,4), got (2,3)");
   refused(rows, {2, 3}, "LayerNorm 'ln' expects (N,...,4), got (2,3)");
   refused(rows, {4}, "LayerNorm 'ln' expects (N,...,4), got (4)");
+  refused(means, {2, 3}, "RMSNorm 'rms' expects (N,...,4), got (2,3)");
   refused(pool, {2, 3, 9, 1}, "'pool' of 4x4 does not fit into (2,3,9,1)");
   Bench fresh;
   CHECK_THROWS_AS(nn::Conv2d(fresh.scope / "a", 3, 8, {.groups = 2}), UsageError);
@@ -117,6 +122,7 @@ TEST_CASE("wrong inputs and options name the layer and both values") {
   CHECK_THROWS_AS(nn::Conv2d(fresh.scope / "b", 3, 8, {.stride = 0}), UsageError);
   CHECK_THROWS_AS(nn::Linear(fresh.scope / "c", 0, 8), UsageError);
   CHECK_THROWS_AS(nn::LayerNorm(fresh.scope / "f", 0), UsageError);
+  CHECK_THROWS_AS(nn::RMSNorm(fresh.scope / "g", 0), UsageError);
   CHECK_THROWS_AS(nn::Dropout(fresh.scope / "d", 1.0), UsageError);
   CHECK_THROWS_AS((void)nn::cross_entropy(1.0F), UsageError);
 }

@@ -59,6 +59,7 @@ class Writer {
                                          {"linear", &Writer::linear},
                                          {"batch_norm", &Writer::batch_norm},
                                          {"layer_norm", &Writer::layer_norm},
+                                         {"rms_norm", &Writer::rms_norm},
                                          {"abs", &Writer::abs},
                                          {"exp", &Writer::exp},
                                          {"log", &Writer::log},
@@ -155,6 +156,18 @@ class Writer {
   }
   void layer_norm() {
     set(node("LayerNormalization"), "epsilon", attributes<LayerNormAttributes>().eps);
+  }
+  /// The operator RMSNormalization requires a later opset.
+  void rms_norm() {
+    node("Mul", {x(), x()}, inner("squares"));
+    onnx::NodeProto& mean = node("ReduceMean", {inner("squares")}, inner("mean"));
+    set(mean, "axes", {-1});
+    node("Add",
+         {inner("mean"), number(static_cast<double>(attributes<LayerNormAttributes>().eps))},
+         inner("with_eps"));
+    node("Sqrt", {inner("with_eps")}, inner("root"));
+    node("Div", {x(), inner("root")}, inner("normalized"));
+    node("Mul", {inner("normalized"), operation_.inputs.at(1)}, operation_.output);
   }
   /// Builds the nodes of an ActivationForm.
   void activation() {

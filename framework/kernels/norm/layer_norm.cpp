@@ -39,13 +39,19 @@ void check_wide(const Tensor& x, std::string_view what, const Tensor& vector, st
 
 void check_operands(const Context& ctx,
                     const LayerNormOperands& in,
+                    const LayerNormOptions& options,
                     const LayerNormStatistics& statistics) {
   check(in.x.shape().rank() >= 1 && in.x.shape()[-1] > 0,
         "layer_norm: x must be (...,C) with at least one value per row, not {}",
         in.x.shape());
-  for (const Tensor* tensor : {&in.x, &in.weight, &in.bias}) check_device(ctx, kOp, *tensor);
+  for (const Tensor* tensor : {&in.x, &in.weight}) check_device(ctx, kOp, *tensor);
   check_wide(in.x, "weight", in.weight, columns_of(in.x));
-  check_wide(in.x, "bias", in.bias, columns_of(in.x));
+  check(in.bias.defined() == options.centered,
+        "layer_norm: a bias is for centered rows, and needed there");
+  if (in.bias.defined()) {
+    check_device(ctx, kOp, in.bias);
+    check_wide(in.x, "bias", in.bias, columns_of(in.x));
+  }
   check_wide(in.x, "mean", statistics.mean, rows_of(in.x));
   check_wide(in.x, "rstd", statistics.rstd, rows_of(in.x));
 }
@@ -54,20 +60,21 @@ void check_operands(const Context& ctx,
 
 void layer_norm_forward(Context& ctx,
                         const LayerNormOperands& in,
-                        float eps,
+                        const LayerNormOptions& options,
                         Tensor& y,
                         LayerNormStatistics& statistics) {
-  check_operands(ctx, in, statistics);
+  check_operands(ctx, in, options, statistics);
   check_like(in.x, "y", y);
   dispatch(ctx, kOp, in.x.dtype(), [&]<class T>(const auto& exec) {
     using Wide = WideType<T>;
     layer_norm_forward(exec,
                        LayerNormArgs<T>{.rows = rows_of(in.x),
                                         .columns = columns_of(in.x),
-                                        .eps = eps,
+                                        .eps = options.eps,
+                                        .centered = options.centered,
                                         .x = in.x.data<T>(),
                                         .weight = in.weight.data<Wide>(),
-                                        .bias = in.bias.data<Wide>(),
+                                        .bias = data_or_null<Wide>(in.bias),
                                         .y = y.data<T>(),
                                         .mean = statistics.mean.data<Wide>(),
                                         .rstd = statistics.rstd.data<Wide>()});
@@ -76,10 +83,11 @@ void layer_norm_forward(Context& ctx,
 
 void layer_norm_backward(Context& ctx,
                          const LayerNormOperands& in,
+                         const LayerNormOptions& options,
                          const LayerNormStatistics& statistics,
                          const Tensor& dy,
                          LayerNormGradients& out) {
-  check_operands(ctx, in, statistics);
+  check_operands(ctx, in, options, statistics);
   check_like(in.x, "dy", dy);
   if (out.x.tensor.defined()) check_like(in.x, "dx", out.x.tensor);
   if (out.weight.tensor.defined()) check_wide(in.x, "dweight", out.weight.tensor, columns_of(in.x));
@@ -89,6 +97,7 @@ void layer_norm_backward(Context& ctx,
     layer_norm_backward(exec,
                         LayerNormBackwardArgs<T>{.rows = rows_of(in.x),
                                                  .columns = columns_of(in.x),
+                                                 .centered = options.centered,
                                                  .x = in.x.data<T>(),
                                                  .dy = dy.data<T>(),
                                                  .weight = in.weight.data<Wide>(),

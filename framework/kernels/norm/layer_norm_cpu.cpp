@@ -41,6 +41,7 @@ void backward_rows(const LayerNormBackwardArgs<T>& args,
                    const ChunkSums& sums) {
   simd::run([=,
              n = args.columns,
+             centered = args.centered,
              xs = args.x,
              dys = args.dy,
              weight = args.weight,
@@ -67,7 +68,7 @@ void backward_rows(const LayerNormBackwardArgs<T>& args,
       }
       if (dxs == nullptr) continue;
       T* dx = dxs + row * n;
-      const float mean_g = sum / static_cast<float>(n);
+      const float mean_g = centered ? sum / static_cast<float>(n) : 0;
       const float mean_g_xhat = sum_x / static_cast<float>(n);
       LEARN_VECTORIZE
       for (std::int64_t i = 0; i < n; ++i) {
@@ -99,39 +100,49 @@ void join_chunks(const float* sums,
 
 template <class T>
 void layer_norm_forward(const Exec& exec, const LayerNormArgs<T>& args) {
-  simd::parallel_for(exec.threads,
-                     args.rows,
-                     grain_for(args.columns),
-                     [n = args.columns,
-                      eps = args.eps,
-                      xs = args.x,
-                      weight = args.weight,
-                      bias = args.bias,
-                      ys = args.y,
-                      means = args.mean,
-                      rstds = args.rstd](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t row = begin; row < end; ++row) {
-                         const T* x = xs + row * n;
-                         T* y = ys + row * n;
-                         float sum = 0;
-                         LEARN_VECTORIZE_SUMS(sum)
-                         for (std::int64_t i = 0; i < n; ++i) sum += as_float(x[i]);
-                         const float mean = sum / static_cast<float>(n);
-                         float squares = 0;
-                         LEARN_VECTORIZE_SUMS(squares)
-                         for (std::int64_t i = 0; i < n; ++i) {
-                           const float off = as_float(x[i]) - mean;
-                           squares += off * off;
-                         }
-                         const float rstd = 1 / std::sqrt(squares / static_cast<float>(n) + eps);
-                         LEARN_VECTORIZE
-                         for (std::int64_t i = 0; i < n; ++i)
-                           y[i] =
-                               from_float<T>((as_float(x[i]) - mean) * rstd * weight[i] + bias[i]);
-                         means[row] = mean;
-                         rstds[row] = rstd;
-                       }
-                     });
+  simd::parallel_for(
+      exec.threads,
+      args.rows,
+      grain_for(args.columns),
+      [n = args.columns,
+       eps = args.eps,
+       centered = args.centered,
+       xs = args.x,
+       weight = args.weight,
+       bias = args.bias,
+       ys = args.y,
+       means = args.mean,
+       rstds = args.rstd](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin; row < end; ++row) {
+          const T* x = xs + row * n;
+          T* y = ys + row * n;
+          float mean = 0;
+          if (centered) {
+            float sum = 0;
+            LEARN_VECTORIZE_SUMS(sum)
+            for (std::int64_t i = 0; i < n; ++i) sum += as_float(x[i]);
+            mean = sum / static_cast<float>(n);
+          }
+          float squares = 0;
+          LEARN_VECTORIZE_SUMS(squares)
+          for (std::int64_t i = 0; i < n; ++i) {
+            const float off = as_float(x[i]) - mean;
+            squares += off * off;
+          }
+          const float rstd = 1 / std::sqrt(squares / static_cast<float>(n) + eps);
+          const auto write = [=](auto bias_at) {
+            LEARN_VECTORIZE
+            for (std::int64_t i = 0; i < n; ++i)
+              y[i] = from_float<T>((as_float(x[i]) - mean) * rstd * weight[i] + bias_at(i));
+          };
+          if (centered)
+            write([=](std::int64_t i) { return bias[i]; });
+          else
+            write([](std::int64_t) { return 0.0F; });
+          means[row] = mean;
+          rstds[row] = rstd;
+        }
+      });
 }
 
 template <class T>

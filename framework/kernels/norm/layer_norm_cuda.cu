@@ -42,14 +42,16 @@ __global__ void layer_norm_kernel(LayerNormArgs<T> args) {
   const T* x = args.x + row * args.columns;
   T* y = args.y + row * args.columns;
   const auto columns = static_cast<float>(args.columns);
-  const float mean = row_sum<count>(x, packs, [](float value) { return value; }) / columns;
+  const float mean =
+      args.centered ? row_sum<count>(x, packs, [](float value) { return value; }) / columns : 0;
   const float squares =
       row_sum<count>(x, packs, [mean](float value) { return (value - mean) * (value - mean); });
   const float rstd = 1 / sqrtf(squares / columns + args.eps);
   for (std::int64_t i = device::lane_index(); i < packs; i += 32) {
     auto pack = device::load_pack<count>(x, i);
     const auto weight = device::load_pack<count>(args.weight, i);
-    const auto bias = device::load_pack<count>(args.bias, i);
+    device::Pack<float, count> bias{};
+    if (args.centered) bias = device::load_pack<count>(args.bias, i);
 #pragma unroll
     for (int k = 0; k < count; ++k)
       pack.v[k] =
@@ -84,7 +86,7 @@ __global__ void layer_norm_input_gradient_kernel(LayerNormBackwardArgs<T> args) 
       sum_x += g * ((device::load(value.v[k]) - mean) * rstd);
     }
   }
-  const float mean_g = device::warp_sum(sum) / static_cast<float>(args.columns);
+  const float mean_g = args.centered ? device::warp_sum(sum) / static_cast<float>(args.columns) : 0;
   const float mean_g_xhat = device::warp_sum(sum_x) / static_cast<float>(args.columns);
   const bool add = args.dx_mode == GradMode::accumulate;
   for (std::int64_t i = device::lane_index(); i < packs; i += 32) {

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 /// Arguments of layer normalization. x, y and their gradients are (rows, columns), mean and rstd
-/// (rows), all others (columns). A null pointer marks a result that is not requested.
+/// (rows), all others (columns). A null pointer marks a result that is not requested. Unless rows
+/// are centered, bias is null and mean is 0.
 namespace learn::kernels {
 
 template <class T>
@@ -14,6 +15,7 @@ struct LayerNormArgs {
   using Wide = WideType<T>;
   std::int64_t rows, columns;
   float eps;
+  bool centered;
   const T* x;
   const Wide *weight, *bias;
   T* y;
@@ -24,6 +26,7 @@ template <class T>
 struct LayerNormBackwardArgs {
   using Wide = WideType<T>;
   std::int64_t rows, columns;
+  bool centered;
   const T *x, *dy;
   const Wide *weight, *mean, *rstd;
   T* dx;

@@ -16,7 +16,7 @@ void layer_norm_forward(Exec, const kernels::LayerNormArgs<T>& args) {
     const T* x = args.x + row * args.columns;
     T* y = args.y + row * args.columns;
     double mean = 0;
-    for (std::int64_t i = 0; i < args.columns; ++i) mean += as_double(x[i]);
+    for (std::int64_t i = 0; args.centered && i < args.columns; ++i) mean += as_double(x[i]);
     mean /= columns;
     double squares = 0;
     for (std::int64_t i = 0; i < args.columns; ++i) {
@@ -26,7 +26,7 @@ void layer_norm_forward(Exec, const kernels::LayerNormArgs<T>& args) {
     const double rstd = 1 / std::sqrt(squares / columns + static_cast<double>(args.eps));
     for (std::int64_t i = 0; i < args.columns; ++i)
       y[i] = from_double<T>((as_double(x[i]) - mean) * rstd * as_double(args.weight[i]) +
-                            as_double(args.bias[i]));
+                            (args.bias != nullptr ? as_double(args.bias[i]) : 0));
     args.mean[row] = static_cast<WideType<T>>(mean);
     args.rstd[row] = static_cast<WideType<T>>(rstd);
   }
@@ -56,6 +56,7 @@ void layer_norm_backward(Exec, const kernels::LayerNormBackwardArgs<T>& args) {
       dweight[static_cast<std::size_t>(i)] += as_double(dy[i]) * xhat(i);
       dbias[static_cast<std::size_t>(i)] += as_double(dy[i]);
     }
+    if (!args.centered) mean_g = 0;
     if (args.dx == nullptr) continue;
     T* dx = args.dx + row * args.columns;
     for (std::int64_t i = 0; i < args.columns; ++i)
