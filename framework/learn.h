@@ -2,12 +2,12 @@
 /// @file
 /// All that a training program usually includes: data, layers, models, optimizers, the Learner, its
 /// callbacks, and a trained run. A source that includes only what it uses compiles faster.
-#include "callbacks/bn_freeze.h"
 #include "callbacks/checkpointer.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/data_parallel.h"
 #include "callbacks/early_stopping.h"
 #include "callbacks/ema.h"
+#include "callbacks/freezing/bn_freeze.h"
 #include "callbacks/gradient_accumulation.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/interrupt.h"

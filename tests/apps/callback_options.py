@@ -61,6 +61,11 @@ SETTINGS = {
         "last": callback("progressive_resizing:last=0.5"),
         "multiple": callback("progressive_resizing:multiple=10"),
     },
+    "callback gradual_unfreezing": {
+        "frozen": callback("gradual_unfreezing:frozen=2", "-e", "2", "--split", "auto"),
+        "every": callback("gradual_unfreezing:every=1", "-e", "2", "--split", "auto"),
+        "train_bn": callback("gradual_unfreezing:train_bn=false", "-e", "2", "--split", "auto"),
+    },
     "callback gradient_accumulation": {
         "batches": Case(TRAIN, ["--callbacks", "gradient_accumulation:batches=2"]),
         "samples": Case(TRAIN, ["--callbacks", "gradient_accumulation:samples=32"]),

@@ -1,5 +1,5 @@
 // Frozen BatchNorm layers keep and use their statistics; the others update theirs.
-#include "callbacks/bn_freeze.h"
+#include "callbacks/freezing/bn_freeze.h"
 
 #include "callbacks/lambda.h"
 #include "callbacks/registry.h"

@@ -85,7 +85,8 @@ struct TrainedPair {
 
 bool needs_images(const std::string& spec) {
   const std::string name = name_in(spec);
-  return name == "mix" || name == "progressive_resizing" || name == "tta" || name == "whitening";
+  return name == "gradual_unfreezing" || name == "mix" || name == "progressive_resizing" ||
+         name == "tta" || name == "whitening";
 }
 
 /// Trains with the given callbacks. They report into `folder`.
@@ -113,6 +114,7 @@ TrainedPair train_with(Learner& learn,
 TrainedPair train_with(const std::vector<std::string>& specs, const std::filesystem::path& folder) {
   if (std::ranges::any_of(specs, needs_images)) {
     test::ImageTraining t(nn::cross_entropy(), {2, 3, 2});
+    t.learn.split({"last"});
     return train_with(t.learn, specs, folder);
   }
   Training t({2, 2, 1}, {2});

@@ -1,7 +1,7 @@
 // Compares the whole step as one CUDA graph with the same training without it: the bits are equal.
-#include "callbacks/bn_freeze.h"
 #include "callbacks/cuda_graph.h"
 #include "callbacks/ema.h"
+#include "callbacks/freezing/bn_freeze.h"
 #include "callbacks/gradient_clip.h"
 #include "callbacks/lambda.h"
 #include "callbacks/mix/mix.h"

@@ -1,4 +1,4 @@
-#include "callbacks/bn_freeze.h"
+#include "callbacks/freezing/bn_freeze.h"
 
 #include "callbacks/registry.h"
 #include "framework/core/log.h"
