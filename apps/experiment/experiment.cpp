@@ -67,7 +67,7 @@ Experiment::Experiment(ExperimentOptions options, std::int64_t max_batches)
                    std::move(net),
                    *data_,
                    training.learner_options(ctx_, precision.flat_master, data_->set().train));
-  model.prepare(*learner_, *data_, training.lr.size() > 1, run.out);
+  model.prepare(*learner_, *data_, training.lr.size() > 1 || training.fine_tune > 0, run.out);
   precision.prepare(*learner_, options_.precision_callback() != nullptr);
   if (!model.pretrained.empty()) check_range(*learner_, precision, model.pretrained);
   device.add_callbacks(*learner_);

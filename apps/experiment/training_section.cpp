@@ -1,5 +1,6 @@
 #include "apps/experiment/training_section.h"
 
+#include "apps/experiment/fine_tuning.h"
 #include "apps/experiment/spec_flag.h"
 #include "callbacks/ema.h"
 #include "callbacks/gradient_accumulation.h"
@@ -20,7 +21,9 @@ namespace learn {
 namespace {
 
 constexpr double kUsualWeightDecay = 0.01;
+constexpr double kUsualTuningRate = 2e-3;
 const char* const kBalanced = "balanced";
+const char* const kOneCycle = "one-cycle";
 constexpr std::array kTargetKinds{TargetKind::classes, TargetKind::labels, TargetKind::values};
 constexpr std::size_t kManyClasses = 11;  ///< enough for the top 5 to be informative
 
@@ -252,6 +255,17 @@ void TrainingSection::declare(OptionTable& t) {
   t.group("Schedule");
   t.number("epochs", epochs, {.low = 1, .high = 100000}, "N", "passes over the training images")
       .short_name = "e";
+  Option& tuned = t.number("fine-tune",
+                           fine_tune,
+                           {.low = 0, .high = 99999},
+                           "N",
+                           "fine-tune --pretrained weights as fastai's fine_tune: an epoch of the "
+                           "last layer group, then N of all, at rates from --lr / 200 to --lr / 2; "
+                           "0: no");
+  tuned.set = [this, set = tuned.set](const std::string& text) {
+    set(text);
+    if (fine_tune > 0) epochs = fine_tune + FineTuneOptions{}.freeze_epochs;
+  };
   t.number("batch-size", batch_size, {.low = 1, .high = 1 << 20}, "N", "images per batch")
       .short_name = "b";
   t.number("accumulate", accumulate, {.low = 1, .high = 1 << 20}, "N", "batches per update");
@@ -262,9 +276,11 @@ void TrainingSection::declare(OptionTable& t) {
       .may_change = true;
   Option& rate = t.numbers(
       "lr", lr, kPositive, "X[:Y]", "(peak) learning rate; X:Y: a range over the layer groups");
-  rate.when_absent = "by optimizer, " + usual_rates();
+  rate.when_absent =
+      fmt::format("{} with --fine-tune, else by optimizer, {}", kUsualTuningRate, usual_rates());
   rate.by_default = [this] {
-    const double usual = optim::optimizer_registry().make(optimizer)().usual_lr;
+    const double usual =
+        fine_tune > 0 ? kUsualTuningRate : optim::optimizer_registry().make(optimizer)().usual_lr;
     return std::vector<std::string>{fmt::format("[{}]", usual)};
   };
   rate.clear = [this] { lr.clear(); };
@@ -279,7 +295,7 @@ void TrainingSection::declare(OptionTable& t) {
       t.number("warmup", warmup, kShare, "SHARE", "share of the training with a rising rate");
   rise.when_absent = "0.25 with one-cycle, else 0";
   rise.by_default = [this] {
-    // A constant rate without a rise is not a schedule, see `add_callbacks`.
+    // A constant rate without a rise is not a schedule, see `add_schedule`.
     return schedule == "const" ? std::vector<std::string>()
                                : usual_of(optim::schedule_registry(), schedule, "warmup");
   };
@@ -310,6 +326,11 @@ void TrainingSection::declare(OptionTable& t) {
 }
 
 void TrainingSection::check() const {
+  if (fine_tune > 0 && (schedule != kOneCycle || warmup || lr.size() > 1))
+    fail<UsageError>(
+        "--fine-tune {} has its own schedule: omit --schedule and --warmup, and give --lr one "
+        "number",
+        fine_tune);
   (void)optim::schedule_registry().make(schedule_spec(*this))(1, 1);
   (void)optim::optimizer_registry().make(optimizer_spec(*this, true));
   if (!loss.empty()) (void)nn::loss_registry().make(loss_spec(*this, {}));
@@ -325,6 +346,14 @@ void TrainingSection::leave_out_without_effect(const std::set<std::string>& give
   const auto left_out = [&](const char* option, const char* beside) {
     return given.contains(beside) && !given.contains(option);
   };
+  if (fine_tune > 0) {
+    if (given.contains("epochs"))
+      fail<UsageError>("--epochs has no effect with --fine-tune {0}, which takes 1 + {0} epochs",
+                       fine_tune);
+    if (left_out("schedule", "fine-tune")) schedule = kOneCycle;
+    if (left_out("warmup", "fine-tune")) warmup.reset();
+    if (left_out("lr", "fine-tune") && lr.size() > 1) lr.clear();
+  }
   const Spec of_optimizer = Spec::parse(optimizer);
   if (left_out("momentum", "optimizer") && has_option(of_optimizer, "momentum")) momentum.reset();
   if (left_out("weight-decay", "optimizer") && has_option(of_optimizer, "weight_decay"))
@@ -349,7 +378,10 @@ bool TrainingSection::halve_batch() {
   return true;
 }
 
+double TrainingSection::base_rate() const { return lr.empty() ? kUsualTuningRate : lr.front(); }
+
 optim::LearningRates TrainingSection::learning_rates() const {
+  if (fine_tune > 0) return fine_tuning_rates(base_rate());
   if (lr.size() > 2) return optim::LearningRates(lr);
   if (lr.size() == 2) return optim::range(lr[0], lr[1]);
   if (lr.size() == 1) return lr[0];
@@ -371,7 +403,7 @@ LearnerOptions TrainingSection::learner_options(Context& ctx,
   return options;
 }
 
-void TrainingSection::add_callbacks(Learner& learn) const {
+void TrainingSection::add_schedule(Learner& learn) const {
   const Spec spec = schedule_spec(*this);
   const auto make = optim::schedule_registry().make(spec);
   const std::int64_t steps = epochs * learn.train_source().batches();
@@ -385,6 +417,13 @@ void TrainingSection::add_callbacks(Learner& learn) const {
     learn.add<ParamScheduler>(scheduled(learning_rates(), learn.params().layer_groups(), course),
                               Clock::batch,
                               spec.name);
+}
+
+void TrainingSection::add_callbacks(Learner& learn) const {
+  if (fine_tune > 0)
+    add_fine_tuning(learn, base_rate(), epochs, momentum.has_value());
+  else
+    add_schedule(learn);
   if (mixup > 0 || cutmix > 0)
     learn.add<callbacks::Mix>(callbacks::MixOptions{.mixup = mixup, .cutmix = cutmix});
   if (accumulate > 1)

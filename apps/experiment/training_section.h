@@ -14,6 +14,7 @@ namespace learn {
 /// Training options of an experiment: schedule, optimizer, regularization.
 struct TrainingSection {
   std::int64_t epochs = 10;
+  std::int64_t fine_tune = 0;  ///< epochs after the first one; 0: not fine-tuned
   std::int64_t batch_size = 128;
   std::int64_t accumulate = 1;
   bool shrink_batch = true;
@@ -49,7 +50,8 @@ struct TrainingSection {
   /// Halves the batch size and doubles the number of batches per update, which keeps the gradients
   /// the same. Returns false if a batch is one image.
   bool halve_batch();
-  /// Returns the learning rates: the given ones, or the optimizer's default.
+  /// Returns the learning rates: the given ones, or the optimizer's default. When fine-tuning they
+  /// are the ones for the time when all layer groups are trained.
   [[nodiscard]] optim::LearningRates learning_rates() const;
   /// Returns loss, optimizer and metrics for such data. `flat`: update all weights in one pass.
   /// Throws UsageError for options that do not apply to the targets, DataError for classes that
@@ -57,8 +59,13 @@ struct TrainingSection {
   [[nodiscard]] LearnerOptions learner_options(Context& ctx,
                                                bool flat,
                                                const data::Dataset& train) const;
+  /// Returns fine_tune's base rate: the given one, or fastai's.
+  [[nodiscard]] double base_rate() const;
   /// Adds schedule, mixing, accumulation, clipping and average.
   void add_callbacks(Learner& learn) const;
+
+ private:
+  void add_schedule(Learner& learn) const;
 };
 
 /// Declares --metrics: specs of `metric_registry`, separated by commas (a metric has at most one

@@ -19,6 +19,7 @@ def cases(train, audited):
             "inject": Case(LR_FIND, ["--inject", "spike@3"]),
             "data-dir": Case(["lr-find", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
             "pretrained": Case(LR_FIND, ["--pretrained", "runs/t"], before=TRAIN),
+            "fine-tune": Case([*LR_FIND, "--pretrained", "runs/t"], ["--fine-tune", "1"], before=TRAIN),
             "split": Case([*LR_FIND, "--freeze", "1"], ["--split", "layer3", "--freeze", "1"]),
             "lr": Case(LR_FIND, ["--lr", "1e-4,1e-2"]),
             "callbacks": Case(LR_FIND, ["--callbacks", "gradient_clip:limit=0.01"]),
@@ -34,6 +35,7 @@ def cases(train, audited):
         "batch-size-find": {name: instead(SIZES, train[name], True) for name in steps if name not in ("batch-size", "drop-last")} | {
             "inject": Case(SIZES, ["--inject", "slow@1"], hidden=True),
             "data-dir": Case(["batch-size-find", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
+            "fine-tune": Case([*SIZES, "--pretrained", "runs/t"], ["--fine-tune", "1"], hidden=True, before=TRAIN),
             "preset": Case(SIZES, ["--preset", "quick"], hidden=True),
             "smallest": Case(SIZES, ["--smallest", "8"]),
             "largest": Case([*SIZES, "--smallest", "8"], ["--largest", "16"]),

@@ -81,6 +81,7 @@ CASES = {
         "freeze": train("--freeze body"),
         "train-bn": train("--no-train-bn", "--freeze", "body"),
         "epochs": train("--epochs 3"),
+        "fine-tune": train("--pretrained runs/t --fine-tune 1", "--pretrained", "runs/t", "--name", "u", before=TRAIN),
         "batch-size": train("--batch-size 12"),
         "accumulate": train("--accumulate 2"),
         "lr": train("--lr 0.003"),
@@ -210,6 +211,7 @@ def audit(case):
 CASES["audit"] = {name: audit(CASES["train"][name]) for name in AUDITED} | {
     "data-dir": Case(["audit", "--data", "cifar10"], ["--data-dir", "elsewhere"]),
     "pretrained": Case(AUDIT, ["--pretrained", "runs/t"], before=TRAIN),
+    "fine-tune": Case([*AUDIT, "--pretrained", "runs/t"], ["--fine-tune", "1"], before=TRAIN),
     "split": Case([*AUDIT, "--freeze", "1"], ["--split", "layer3", "--freeze", "1"]),
     "preset": Case(AUDIT, ["--preset", "quick"]),
     "steps": Case(AUDIT, ["--steps", "3"]),

@@ -11,25 +11,10 @@ namespace learn::cli {
 namespace {
 
 const std::vector<std::string>& of_training() {
-  static const std::vector<std::string> names{"data",
-                                              "data-dir",
-                                              "classes",
-                                              "val-split",
-                                              "train-limit",
-                                              "drop-last",
-                                              "model",
-                                              "split",
-                                              "epochs",
-                                              "batch-size",
-                                              "lr",
-                                              "schedule",
-                                              "warmup",
-                                              "optimizer",
-                                              "momentum",
-                                              "weight-decay",
-                                              "callbacks",
-                                              "config",
-                                              "preset"};
+  static const std::vector<std::string> names{
+      "data",       "data-dir",  "classes",  "val-split",    "train-limit", "drop-last", "model",
+      "pretrained", "split",     "epochs",   "fine-tune",    "batch-size",  "lr",        "schedule",
+      "warmup",     "optimizer", "momentum", "weight-decay", "callbacks",   "config",    "preset"};
   return names;
 }
 
@@ -58,7 +43,9 @@ int show_schedule(const ShowScheduleOptions& o) {
   options.data.leave_out_validation();
   const std::int64_t epochs = options.training.epochs;
   const std::string title =
-      fmt::format("{}, {}", options.training.schedule, options.training.optimizer);
+      fmt::format("{}, {}",
+                  options.training.fine_tune > 0 ? "fine-tune" : options.training.schedule,
+                  options.training.optimizer);
   Experiment experiment(std::move(options));
   const callbacks::SchedulePreview preview =
       callbacks::preview_schedule(experiment.learner(), epochs);

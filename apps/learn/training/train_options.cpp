@@ -68,6 +68,9 @@ void check_call(const TrainOptions& o) {
     fail<UsageError>("--exist-ok has no effect with {}: it writes nothing", trials.front());
   if (!o.resume.empty() && (o.exist_ok || o.dry_run || o.fast_dev_run || o.params))
     fail<UsageError>("--resume cannot go with --exist-ok, --dry-run, --fast-dev-run or --params");
+  if (o.experiment.training.fine_tune > 0 && o.experiment.model.pretrained.empty())
+    fail<UsageError>("--fine-tune {} has no effect without --pretrained RUN",
+                     o.experiment.training.fine_tune);
   if (o.resume.empty() && o.extend > 0)
     fail<UsageError>("--extend {} has no effect without --resume RUN", o.extend);
 }

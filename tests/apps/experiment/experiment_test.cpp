@@ -178,6 +178,31 @@ TEST_CASE("the schedule moves the rates, and the momentum unless it was given") 
   CHECK(rates({{"schedule", "step:at=0.5,factor=0.5"}})[9] == 0.5F);
 }
 
+TEST_CASE("fine-tuning is the learner's, in one fit") {
+  const auto rows = [](Experiment& experiment, auto fit) {
+    auto& recorder = experiment.learner().add<Recorder>();
+    fit();
+    std::vector<double> all;
+    for (const BatchRecord& batch : recorder.batches(experiment.learner())) {
+      all.push_back(static_cast<double>(batch.lr));
+      all.push_back(static_cast<double>(batch.momentum));
+      all.push_back(batch.loss);
+    }
+    return all;
+  };
+  CHECK(tiny({{"fine-tune", "2"}}).training.base_rate() == 0.002);  // fastai's
+  Experiment one(tiny({{"fine-tune", "2"}, {"lr", "0.02"}}));
+  const std::vector<double> tuned = rows(one, [&] { one.fit(); });
+  Experiment two(tiny({{"schedule", "const"}}));
+  const std::vector<double> fitted = rows(two, [&] { two.learner().fine_tune(2, 0.02); });
+  REQUIRE(tuned.size() == 3 * 6);
+  REQUIRE(fitted.size() == tuned.size());
+  for (std::size_t i = 0; i < fitted.size(); ++i) {
+    CAPTURE(i);
+    CHECK(tuned[i] == doctest::Approx(fitted[i]).epsilon(1e-5));  // progress is rounded otherwise
+  }
+}
+
 TEST_CASE("the body is all layer groups but the last") {
   for (const char* const freeze : {"body", "2"}) {
     Experiment experiment(tiny({{"freeze", freeze}}));

@@ -135,6 +135,11 @@ TEST_CASE("options that would be ignored are refused") {
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:growth=3"}}, "has no option 'growth'");
   refused({{"precision", "fp16"}, {"loss-scale", "dynamic:loss_scale=2,floor=4"}},
           "must be between its floor 4 and its ceiling");
+  refused({{"fine-tune", "3"}}, "--fine-tune 3 has no effect without --pretrained RUN");
+  const OptionValues::value_type weights{"pretrained", "a.safetensors"};
+  refused({weights, {"fine-tune", "3"}, {"epochs", "3"}}, "which takes 1 + 3 epochs");
+  refused({weights, {"fine-tune", "3"}, {"schedule", "linear"}}, "has its own schedule");
+  refused({weights, {"fine-tune", "3"}, {"lr", "0.1:0.2"}}, "give --lr one number");
   refused({{"schedule", "one-cycle"}, {"warmup", "0"}}, "one-cycle: warmup=0: 0 is not in (0, 1)");
   refused({{"schedule", "one-cycle:warmup=0.1"}, {"warmup", "0.2"}},
           "schedule 'one-cycle' already sets 'warmup'");
