@@ -10,7 +10,7 @@ namespace learn {
 [[nodiscard]] optim::LearningRates fine_tuning_rates(double base_lr);
 
 /// Adds the callbacks that let a fit of this many epochs train the last layer group alone in the
-/// first one, and that set rates and, unless it is `fixed`, momentum.
+/// first one, and that set rates and, unless `fixed_momentum`, the momentum.
 void add_fine_tuning(Learner& learn, double base_lr, std::int64_t epochs, bool fixed_momentum);
 
 }  // namespace learn

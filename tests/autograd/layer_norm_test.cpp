@@ -88,13 +88,13 @@ TEST_CASE("layer norm and RMS norm have PyTorch's values and gradients") {
     CAPTURE(dtype);
     Context ctx(dtype == DType::f64 ? ContextOptions{.threads = 1} : test::fast_context(2));
     if (dtype == DType::f64 && ctx.device().is_cuda()) continue;
-    Tape tape(ctx);
-    const auto on = [&](const Shape& shape, const std::vector<double>& values) {
+    const auto on = [&](Tape& tape, const Shape& shape, const std::vector<double>& values) {
       return tape.input(test::put_values(ctx, shape, values, dtype), true);
     };
-    const Var x = on({4, 7}, kLayerNormX);
-    const Var weight = on({7}, kLayerNormWeight);
-    const Var bias = on({7}, kLayerNormBias);
+    Tape tape(ctx);
+    const Var x = on(tape, {4, 7}, kLayerNormX);
+    const Var weight = on(tape, {7}, kLayerNormWeight);
+    const Var bias = on(tape, {7}, kLayerNormBias);
     const Var y = ops::layer_norm(x, weight, bias, static_cast<float>(kLayerNormEps));
     const Var dy = tape.input(test::put_values(ctx, {4, 7}, kLayerNormDy, dtype));
     tape.backward(ops::sum(ops::mul(y, dy)));
@@ -110,13 +110,10 @@ TEST_CASE("layer norm and RMS norm have PyTorch's values and gradients") {
     agrees(tape.grad_of(weight), kLayerNormDweight);
     agrees(tape.grad_of(bias), kLayerNormDbias);
     Tape second(ctx);
-    const auto on_second = [&](const Shape& shape, const std::vector<double>& values) {
-      return second.input(test::put_values(ctx, shape, values, dtype), true);
-    };
-    const Var rms_x = on_second({4, 7}, kLayerNormX);
-    const Var rms_weight = on_second({7}, kLayerNormWeight);
+    const Var rms_x = on(second, {4, 7}, kLayerNormX);
+    const Var rms_weight = on(second, {7}, kLayerNormWeight);
     const Var rms_y = ops::rms_norm(rms_x, rms_weight, static_cast<float>(kLayerNormEps));
-    second.backward(ops::sum(ops::mul(rms_y, on_second({4, 7}, kLayerNormDy))));
+    second.backward(ops::sum(ops::mul(rms_y, on(second, {4, 7}, kLayerNormDy))));
     agrees(rms_y.value(), kLayerNormRmsY);
     agrees(second.grad_of(rms_x), kLayerNormRmsDx);
     agrees(second.grad_of(rms_weight), kLayerNormRmsDweight);
